@@ -5,8 +5,9 @@ a list of the aborted transactions whose records are in these batches. Each entr
 producer id and the offset of the transaction's first record. The transaction ends with a control batch of the same
 producer, the ABORT marker.
 
-For example, the list contains producer 7 with the first offset 100. The transactional batches of producer 7 from offset
-100 on belong to the aborted transaction, up to the marker. A later batch of producer 7 belongs to another transaction.
+For example, the list of aborted transactions contains producer 7 with the first offset 100. The transactional batches
+of producer 7 from offset 100 on belong to this aborted transaction, up to the next ABORT marker of producer 7. A later
+batch of producer 7 belongs to another transaction.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy. `covers` changes its object, so a caller that may repeat its calls uses a copy."""
+        """Return a copy of this object.
+
+        A reader that may read the same batches again needs a copy, because `covers` changes the object.
+        """
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other

@@ -18,9 +18,10 @@ of 61 bytes, big endian:
     61  records, compressed as one block, see `record`
 
 When the broker appends a batch, it writes the base offset and the leader epoch. Both fields are in the first 16 bytes,
-and the CRC does not include these bytes. So the broker replaces only these bytes, and does not compute a new CRC. Kafka
-has had three formats of records. In each of them, the byte at position 16 of a batch or message is the *magic*, the
-number of the format. So a reader recognizes the format by this byte (see `reading`).
+and the CRC does not include these bytes. So the broker replaces only these bytes, and does not compute a new CRC.
+
+Kafka has had three formats of records. In each format, the byte at position 16 of a batch or message is the *magic*,
+the number of the format. So a reader recognizes the format by this byte (see `reading`).
 
 Compaction can remove records from a batch. The remaining records keep their offsets. For example, a batch with base
 offset 100 has 5 records, and compaction removes three of them. The last offset delta is still 4, but the number of

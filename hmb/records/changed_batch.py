@@ -36,9 +36,10 @@ _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") :
 
 
 def is_sendable(batch: RecordBatch) -> bool:
-    """Return whether a producer may send the records of this batch as they are, without a new encoding.
+    """Return whether a producer can send the bytes of this batch's records again, without a new encoding.
 
-    A producer may not send a batch in which records are missing, timestamps that a broker has set, or a delete horizon.
+    This is possible only if compaction has removed no record, the producer has set the timestamps, and the batch has no
+    delete horizon.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times

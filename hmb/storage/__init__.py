@@ -1,11 +1,13 @@
 """Storage: the log of each partition on disk, in Kafka's formats.
 
 A broker stores records in logs. A partition has one log. A log is a sequence of record batches. The broker adds new
-batches only at the end of the log. With the default settings, the broker changes only two fields of a batch before the
-append. These are the base offset and the leader epoch, in the first 16 bytes. (For another `compression.type` or for
-LogAppendTime, the broker changes more: see batches/preparation.py.) The broker sends the same bytes from the disk to
-consumers, and does not decode the records. So an append is one write to a file. A fetch is one call of `sendfile`, with
-which the kernel sends bytes of a file to the network.
+batches only at the end of the log. An append is one write to a file. A fetch is one call of `sendfile`, with which the
+kernel sends bytes of a file to the network.
+
+With the default settings, the broker does not decode the records of a batch. Before the append, it changes only two
+fields in the first 16 bytes of the batch: the base offset and the leader epoch. Later, it sends the same bytes from the
+disk to consumers. (For another `compression.type` or for LogAppendTime, the broker changes more: see
+batches/preparation.py.)
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
 record. This drawing shows the files. The columns on the right name the class and the module for each file:

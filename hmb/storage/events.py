@@ -63,8 +63,8 @@ class EventLog:
         self._events.append(Event(next(self._numbers), self._clock(), kind, text[:LONGEST_EVENT_TEXT]))
 
     def all(self) -> list[Event]:
-        """Return a copy of the events.
+        """Return the stored events, oldest first.
 
-        The copy is one operation of the deque, so no other thread can change the deque during the copy.
+        The method copies the deque of events in one operation, so no other thread can change the deque during the copy.
         """
         return list(self._events.copy())

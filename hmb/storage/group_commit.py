@@ -1,10 +1,11 @@
 """Group commit: producers that wait for the disk at the same time share one sync.
 
 A sync writes the data of a file from the kernel's memory to the disk. A sync of a hundred batches takes as long as a
-sync of one batch, so a separate sync for each batch would waste time. Only one sync of a log runs at a time. A producer
-that has written a batch during a sync waits for the next sync, because the batch may be too late for the current sync.
-Each sync covers every batch that was written before the sync starts. In this drawing, the batches b, c and d share the
-second sync:
+sync of one batch, so a separate sync for each batch would waste time.
+
+Only one sync of a log runs at a time. A producer that has written a batch during a sync waits for the next sync,
+because the batch may be too late for the current sync. Each sync covers every batch that was written before the sync
+starts. In this drawing, the batches b, c and d share the second sync:
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     responses           a          b c d
@@ -15,7 +16,7 @@ producers wait at the same time, one sync covers 50 batches, and the log accepts
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
 After a crash, the broker checks the whole active segment. If the directory has no manifest (a list of all segments),
 the broker checks each segment that ends after the recovery point. Below the recovery point, the broker restores or
-replaces damaged batches. Above it, the broker cuts off damaged bytes (recovery/repair.py).
+replaces damaged batches. Above the recovery point, it cuts off damaged bytes (recovery/repair.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and

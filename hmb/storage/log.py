@@ -93,13 +93,16 @@ class Log:
     ) -> None:
         """Open the log of a partition. If the directory is empty, the log has no records.
 
-        If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
-        `manifest` is None, the method does not know which segments the log must have. It then accepts all segments in
-        the directory, and checks each segment that ends after `recovery_point`, or all segments if `recovery_point` is
-        None. The method cuts off damaged bytes above the recovery point, and replaces damaged bytes below it
-        (recovery/loading.py). Records below `start_offset` were deleted, even if their segment still exists. If the
-        disk is full, the log uses `reserve` and refuses batches of producers. Raises OSError, and Stopped if `stop` is
-        set.
+        - `clean`: True if the log was closed properly. If it is False, this method checks the whole active segment.
+        - `manifest`: the list of all segments. If it is None, this method accepts all segments in the directory, and
+          checks each segment that ends after `recovery_point`. If `recovery_point` is also None, it checks all
+          segments.
+        - `recovery_point`: below this offset, this method replaces damaged bytes. Above it, the method cuts them off
+          (recovery/loading.py).
+        - `start_offset`: records below this offset were deleted, even if their segment still exists.
+        - `reserve`: if the disk is full, the log uses this reserve, and refuses batches of producers.
+
+        Raises OSError, and Stopped if `stop` is set.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
@@ -131,7 +134,7 @@ class Log:
 
     @property
     def recovery_point(self) -> int:
-        """All records at offsets below the recovery point are on disk."""
+        """The recovery point of the log: all records at lower offsets are on disk."""
         return self.group_commit.recovery_point
 
     @property

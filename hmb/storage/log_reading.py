@@ -49,11 +49,12 @@ class LogSlice(NamedTuple):
 def find_records(
     segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, offsets: LogOffsets, *, committed: bool
 ) -> LogSlice:
-    """Return the region of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
+    """Return the region of a segment's file with the records from `offset` on. The function does not read the bytes.
 
-    The function finds the region, but does not read its bytes. `segments` begin with the segment that contains
-    `offset`, and end with the active segment. `active_size` is the size (bytes) of the active segment. `offsets` are
-    the offsets of the log. If the log has no records at or after `offset`, the result has no records.
+    The region has at most `max_bytes` bytes, but always contains its whole first batch. If the log has no records at or
+    after `offset`, the result has no region. `segments` begin with the segment that contains `offset`, and end with the
+    active segment, which has `active_size` bytes. `offsets` contains the log end offset and the other offsets of the
+    log.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):

@@ -15,8 +15,10 @@ bytes:
 
 A look-up in the offset index uses binary search to find the greatest entry at or below the wanted offset. The broker
 then scans the log from the position in this entry until it finds the batch. Because of this scan, the index need not
-contain an entry for each batch. The broker can rebuild the index from the log. The file has no header and no checksum.
-Kafka first fills the file with zeros, and cuts the unused zeros off when it closes the segment.
+contain an entry for each batch.
+
+The file of an offset index has no header and no checksum. If it is damaged, the broker rebuilds it from the log. Kafka
+first fills the file with zeros, and cuts the unused zeros off when it closes the segment.
 
 Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """

@@ -2,17 +2,20 @@
 
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
 sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
-the log remembers the last five batches of each producer. The log compares a new batch with these five batches:
+the log remembers the last five batches of each producer. The log compares a new batch with these five batches, and
+distinguishes five cases:
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.
-- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. Three cases
-  are exceptions. If the log does not know the producer, it allows any sequence number, because the log may have deleted
-  older batches. If the epoch is new, the first sequence number must be 0. The broker's own batches with committed
-  offsets have no sequence number, and the log appends them.
+- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 - The producer has an open transaction, and the new batch does not belong to a transaction: the log refuses it with
   INVALID_TXN_STATE.
+
+The rule for the sequence number has three exceptions:
+- If the log does not know the producer, it allows any sequence number, because the log may have deleted older batches.
+- If the producer's epoch is new, the first sequence number must be 0.
+- The broker's own batches with committed offsets have no sequence number, and the log appends them.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
 19 arrives again, it is a duplicate. A batch that begins with 20 is appended. A batch that begins with 30 is refused,
@@ -23,16 +26,19 @@ The sequence numbers of a producer run from 0 to 2^31 - 1, and then begin at 0 a
 The log forgets a producer 24 hours after the producer's last append, unless the producer has an open transaction. In
 Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. HMB has no such setting, because few
 users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
-with many short-lived producers needs more memory. The log measures this time with the broker's clock. It does not use
-the timestamps in the batches, because a client may set them to any value, for example to last year. When a broker
-starts, it does not know when the batches on disk were appended. The broker uses the time of its start for all these
-batches, so that it forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
+with many short-lived producers needs more memory.
+
+The log measures with the broker's clock how long ago a producer's last append was. It does not use the timestamps in
+the batches, because a client may set them to any value, for example to last year. When a broker starts, it does not
+know when the batches on disk were appended. The broker uses the time of its start for all these batches, so that it
+forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
-has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. Records are
-*unstable* from the first record of an open transaction on, because this transaction may still abort. The *last stable
-offset* is the offset of the first unstable record, or the high watermark if no transaction is open. If a transaction
+has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. If a transaction
 aborts, the log adds an entry to the transaction index.
+
+Records are *unstable* from the first record of an open transaction on, because this transaction may still abort. The
+*last stable offset* is the offset of the first unstable record, or the high watermark if no transaction is open.
 
 After a crash, the broker can rebuild the state of the producers from the batches of the log. The broker begins with a
 snapshot of this state, so that it has to read fewer batches. The log writes a snapshot when it rolls a segment and when
@@ -42,8 +48,8 @@ it is closed. The file `<offset>.snapshot` contains the state of all batches bel
         coordinator epoch int32, first offset of the current transaction int64
 
 The timestamp of a producer is the greatest timestamp in its last batch, or the time of its last marker, as in Kafka. A
-snapshot contains this timestamp, and not the time of the append. DescribeProducers also returns this timestamp. In
-both, the last sequence and the last offset of a producer are -1 if the log has only a marker of this producer. The
+snapshot and the response to DescribeProducers contain this timestamp, and not the time of the append. Both also contain
+the producer's last sequence number and last offset, which are -1 if the log has only a marker of this producer. The
 first offset of the current transaction is -1 if the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.

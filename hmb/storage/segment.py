@@ -166,13 +166,16 @@ class Segment:
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return the region of the file from the batch that contains `offset` on, at most up to the position `end`.
+        """Return a region of the file that begins with the batch that contains `offset`, or with the next batch.
 
-        If no batch contains `offset`, the region begins at the next batch. Return None if no such batch begins before
-        `end`. The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
-        complete: otherwise a reader with a small limit could never read it. `next_offset` is the first offset after the
-        position `end`. If the first batch ends at or after `next_offset`, the segment is damaged. Raises
-        DamagedSegment, OSError.
+        The region ends at or before the position `end`. Return None if no batch at or after `offset` begins before
+        `end`.
+
+        The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
+        complete: otherwise a reader with a small limit could never read it.
+
+        `next_offset` is the first offset after the position `end`. Raises DamagedSegment if the first batch ends at or
+        after `next_offset`. Also raises OSError.
         """
         found = self.find(offset, end)
         if found is None:
@@ -207,11 +210,11 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return `(position, batch)` for each batch from the one with `offset` on, up to the position `end`.
+        """Return `(position, batch)` for each batch from the batch with `offset` to the position `end`.
 
-        The result may begin a few batches earlier: the method looks up `offset` in the offset index, and scans the log
-        from the position in the entry that it finds. If the entry is damaged, the method rebuilds the indexes, and
-        scans the segment from its start. Raises KafkaError, OSError.
+        The result may begin a few batches before `offset`, because the offset index has no entry for most batches. The
+        method scans the file from the position in the nearest earlier entry. If this entry is damaged, the method
+        rebuilds the indexes, and scans the segment from its start. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = headers(self.file, entry.position, end)

@@ -2,10 +2,11 @@
 
 The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
 abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py). A reader of
-committed records (`isolation_level` 1) reads the records before it reads the marker. But before this reader reads the
-records, it must know which transactions are aborted. So for each aborted transaction, the broker writes an entry into
-the `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order of
-the markers:
+committed records (`isolation_level` 1) reads the records before the marker, but must already know whether their
+transaction is aborted.
+
+So for each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains the
+marker. An entry has 34 bytes, and the entries have the order of the markers:
     version              int16   0
     producer id          int64
     first offset         int64   of the transaction in this partition; it may be in an earlier segment
@@ -21,8 +22,8 @@ all later entries belong to transactions that begin at or after `end`.
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
 broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log
 file. (The broker does not sync the other indexes.) Each time the broker starts, it checks the length of the index and
-the order of the numbers in it. If the check fails, or if the segment was recovered, the broker rebuilds the index from
-the log (recovery/loading.py).
+the order of the numbers in it. The broker rebuilds the index from the log if the check fails, or if it has recovered
+the segment (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -140,7 +141,7 @@ class TransactionIndex(IndexFile):
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
-    """Return whether `fields` can be the next entry. The markers of all earlier entries are below `next_offset`."""
+    """Return whether an index can contain an entry with these fields. The marker must be at or after `next_offset`."""
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
     return version == VERSION and producer_id >= 0 and in_order

@@ -9,9 +9,9 @@ layout:
     blocks      3 bytes little endian: bit 0 last, bits 1-2 type (raw, one byte repeated, compressed), bits 3.. size
     [checksum   4 bytes]
 
-A zstd frame may contain the size of the decompressed data. Kafka's Java clients omit this size, and an attacker may
-write a false size. But a block decompresses to at most 128 KB. So the number of blocks determines the bound. For
-example, 3 compressed blocks decompress to at most 384 KB.
+A zstd frame may contain the size of the decompressed data. But Kafka's Java clients omit this size, and an attacker may
+write a false size. So this module counts the blocks of the frame instead, because a block decompresses to at most 128
+KB. For example, 3 compressed blocks decompress to at most 384 KB.
 """
 
 FRAME_MAGIC = 0xFD2FB528

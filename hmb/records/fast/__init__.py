@@ -7,22 +7,19 @@ about 100 bytecodes, mostly for calls of `read_varint`. A batch can contain thou
 matters. Each module of this folder does the work of `decode_records` or `append_record` for one purpose, and skips the
 fields that this purpose does not need.
 
-The table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes and
-a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
-`hmb.records.record` needs for the same result:
-===================  =========================================  =======  ========
-module               purpose                                    fast     readable
-===================  =========================================  =======  ========
-`consumer_records`   records for a consumer                     2.1 us   3.8 us
-`columns`            Arrow columns for a consumer               0.5 us   5.0 us
-`compaction`         the keys, for compaction                   0.6 us   2.8 us
-`compaction`         half of the records, for compaction        0.7 us   2.8 us
-`raw_records`        positions, without a copy of the value     2.3 us   2.8 us
-`value_runs`         encoding values of one call                0.3 us   0.8 us
-===================  =========================================  =======  ========
+This table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes
+and a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
+`hmb.records.record` needs for the same result: ===================  =========================================  =======
+======== module               purpose                                    fast     readable ===================
+=========================================  =======  ======== `consumer_records`   records for a consumer
+2.1 us   3.8 us `columns`            Arrow columns for a consumer               0.5 us   5.0 us `compaction`         the
+keys, for compaction                   0.6 us   2.8 us `compaction`         half of the records, for compaction
+0.7 us   2.8 us `raw_records`        positions, without a copy of the value     2.3 us   2.8 us `value_runs`
+encoding values of one call                0.3 us   0.8 us ===================
+=========================================  =======  ========
 
-The module `batch_check` is not in the table, because it decodes no records. The broker uses it after a crash, instead
-of the readable `RecordBatch.parse` and `check`.
+The module `batch_check` decodes no records. It checks batches after a crash. It replaces the functions
+`RecordBatch.parse` and `check`, which are easier to read but slower.
 
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.

@@ -15,8 +15,10 @@ For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (2
 
 The broker accepts messages v0 and v1 from old producers. The broker writes the offsets into the messages, and stores
 all other bytes unchanged. When an old consumer reads record batches, the broker converts the batches to messages. If
-you are interested only in today's clients, skip this folder. The class `Message` has the same properties as
-`RecordBatch`, so the other modules of `hmb.records` hardly distinguish between both.
+you are interested only in today's clients, skip this folder.
+
+The class `Message` has the same properties as `RecordBatch`. So most code in the other modules of `hmb.records` works
+with objects of both classes.
 
 Read in this order:
 - `message`          one message, which may be a wrapper

@@ -168,8 +168,8 @@ class DownConversion:
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
         """Return the first messages of one run (see `_Run`), together at most `size` bytes.
 
-        If converted messages have more than BATCH_SIZE bytes, the list contains their parts, so that keys and values
-        are not copied. Otherwise, the list has one element.
+        If converted messages have more than BATCH_SIZE bytes, each key and value is a separate element of the list, so
+        that they are not copied. Otherwise, the list has one element: the bytes of all messages.
         """
         if run.is_old:
             return [run.view[:size]]

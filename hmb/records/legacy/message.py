@@ -113,7 +113,7 @@ class Message(_Header):
     def base_offset(self) -> int:
         """The offset of the first record.
 
-        In a wrapper (a compressed message set), this property decompresses the records.
+        For a wrapper (a compressed message set), this property must decompress the records.
         """
         return self.offset if self.codec is Codec.NONE else next(self.records()).offset
 

@@ -178,10 +178,11 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
     Stop at the first message that is damaged, has a key, or has another size than the first message of the set. Return
     the position of this message.
 
-    The messages of a Kafka 0.8 producer usually have no key and the same size. This function takes 0.37 us for each
-    such message, and `_assign_plain` takes 0.76 us. The bytes from the magic to the value's length are the same in all
-    these messages, so the function computes their CRC only once. To write all offsets, eight slice assignments are
-    enough, one for each byte of an offset.
+    The messages of a Kafka 0.8 producer usually have no key, and all have the same size. This function takes 0.37 us
+    for each such message, and `_assign_plain` takes 0.76 us.
+
+    All these messages have the same bytes from the magic to the value's length. So the function computes the CRC of
+    these bytes only once. To write all offsets, eight slice assignments are enough: one for each byte of an offset.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)

@@ -4,7 +4,9 @@ The broker converts messages from an old producer in two cases. First, the topic
 the messages have another codec. The broker then writes a record batch with the topic's codec. Second, the messages are
 in a v0 wrapper (a compressed set of messages) and need new offsets, because another producer has appended records in
 the meantime. To change offsets inside a v0 wrapper, the broker must compress all messages again, so it creates a record
-batch. The conversion loses no data. (Kafka 3 converts all messages to record batches.)
+batch.
+
+The conversion of messages to a record batch loses no data. (Kafka 3 converts all messages to record batches.)
 
 Source: Kafka's `RecordsUtil`.
 """

@@ -17,8 +17,9 @@ the position and the offsets.
 
 *The memory.* To read the records of a compressed batch, a thread needs memory for the decompressed records, up to
 `max.decompressed.message.bytes`. So a semaphore lets at most two threads prepare records for an append at the same
-time, and all other threads wait. Searches by time and conversions for old clients have their own semaphores. For
-example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
+time, and all other threads wait. Searches by time and conversions for old clients have their own semaphores.
+
+For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
 Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and 98 threads wait.
 """
 

@@ -5,14 +5,13 @@ v0 and v1, each message contains its own offset. To write an offset into a compr
 decompress it, and this takes too long for a thread that holds the lock. So before the append, the broker already writes
 offsets into the messages: the offsets that the log would assign next.
 
-If another producer appends first, these offsets are in use when the append takes the lock. The append then changes the
-offsets in the messages. The append cannot change the offsets in compressed messages v0, so it converts these messages
-to a record batch. For example, the log ends at offset 500, and a message set with two messages gets the offsets 500 and
-501. Another producer appends three records first. The log then ends at 503, and the messages get the offsets 503 and
-504.
+Another producer may append records before the append of the messages takes the lock. The offsets in the messages are
+then already in use, so the append changes them. For example, the log ends at offset 500, and the broker writes the
+offsets 500 and 501 into two messages. Another producer first appends three records. The log then ends at 503, and the
+append changes the offsets of the messages to 503 and 504.
 
-If the topic has its own codec (`compression.type`), and a message has another one, the broker also converts the
-messages to a record batch.
+The broker converts messages to a record batch in two cases. In the first case, the offsets of compressed messages v0
+must change. In the second case, the topic's codec (`compression.type`) differs from the codec of a message.
 
 Source: Kafka's `LogValidator`.
 """

@@ -10,7 +10,7 @@ steps:
 - *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
   time.
 
-The messages v0 and v1 of old clients need another preparation (messages.py).
+The module messages.py prepares the messages v0 and v1 of old clients in a different way.
 
 Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the log's lock. HMB does this earlier.)
 """

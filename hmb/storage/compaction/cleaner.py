@@ -8,8 +8,10 @@ than the last compaction:
 A *round* is one compaction of one log. A round reads the log twice. In the first pass, the round reads the dirty
 segments from the last batch to the first batch, and builds a map from each key to its last offset. In the second pass,
 the round copies the segments without the records that the rule (rule.py) drops. If several neighboring segments fit
-into one new segment, the round merges these segments. A round ends before the active segment, before the first segment
-with a record that is younger than `min.compaction.lag.ms`, and before the first record of an open transaction.
+into one new segment, the round merges these segments.
+
+A round of compaction ends before the active segment, before the first segment with a record that is younger than
+`min.compaction.lag.ms`, and before the first record of an open transaction.
 
 The cleaner compacts a log in two cases. In the first case, the dirty part is large: of all bytes that can be compacted,
 at least the share `min.cleanable.dirty.ratio` is dirty. In the second case, a dirty segment has only records that are
@@ -157,7 +159,7 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield the batches of a segment whose keys compaction must add to `map`, the last batch first.
+    """Yield the dirty batches of a segment, from the last batch to the first. Compaction adds their keys to `map`.
 
     The function leaves out the batches of aborted transactions. It can find these transactions only if it reads the
     segment from its start. So the function first reads and checks all batches in order, and stores their positions.

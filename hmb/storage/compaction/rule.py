@@ -2,9 +2,11 @@
 
 A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
 from its beginning to its end, the reader knows the last value of each key. Compaction drops records but never changes
-offsets, so gaps between offsets remain. A *tombstone* is a record without a value, which deletes its key. After its
-first compaction, a tombstone stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of
-this time is the tombstone's *delete horizon*. The header of the batch contains the delete horizon.
+offsets, so gaps between offsets remain.
+
+A *tombstone* is a record without a value, which deletes its key. After its first compaction, a tombstone stays in the
+log for `delete.retention.ms`, so that slow readers can read it. The end of this time is the tombstone's *delete
+horizon*. The header of the batch contains the delete horizon.
 
 Compaction drops a record in the following cases. It checks the cases in this order:
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
@@ -18,9 +20,11 @@ When the log has no such batch any more, the marker stays for another `delete.re
 *Dirty* records were not compacted yet. *Clean* records were already compacted, and have lower offsets than all dirty
 records. One compaction of a log is a *round*, and reads the log in two passes. In the first pass, the round reads the
 dirty records backwards. So the first record with key K that the round finds is the log's last record with key K. The
-round stores the keys in a set, and the offsets of these last records in a list. In the second pass, the round copies
-the dirty records at these offsets, and does not read their keys again. It drops each clean record whose key is in the
-set, because a dirty record has the newer value of this key.
+round stores the keys in a set, and the offsets of these last records in a list.
+
+In its second pass, a round of compaction copies the dirty records at the stored offsets, and does not read their keys
+again. The round drops each clean record whose key is in the set, because a dirty record has the newer value of this
+key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until

@@ -68,9 +68,9 @@ def put_in_place(segment: Segment) -> None:
 
 
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
-    """Complete each replacement of segments that a crash has interrupted. Raises OSError.
+    """Complete the swaps that a crash has interrupted: a new segment replaces old segments. Raises OSError.
 
-    The result contains the base offsets of the new segments. `next_offsets` comes from the manifest. It maps the base
+    The result contains the base offsets of the new segments. `next_offsets` comes from the manifest, and maps the base
     offset of each segment to the base offset of the next segment. The caller must check the new segments and rebuild
     their transaction indexes.
     """

@@ -4,9 +4,11 @@ For example, an entry of an offset index is the line `offset: 8080 position: 500
 `{"type": "index_entry", "offset": 8080, "position": 5000}`.
 
 The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
-same content for JSON. `hmb dump-log` and the tests use these methods. Keys and values are bytes. A line shows them as
-UTF-8 text. For bytes that are not UTF-8, the line shows a replacement character, as in Kafka. JSON contains a key or
-value that is not UTF-8 as base64, under the name `key_base64` or `value_base64`, so that no byte is lost.
+same content for JSON. The command `hmb dump-log` and the tests use these methods.
+
+The key and the value of a record are bytes. A line shows them as UTF-8 text. For bytes that are not UTF-8, the line
+shows a replacement character, as in Kafka. JSON contains a key or value that is not UTF-8 as base64, under the name
+`key_base64` or `value_base64`, so that no byte is lost.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from hmb.records.producer_numbers import increment_sequence
 
 
 class View(Enum):
-    """The views of a file that a dump can print."""
+    """The forms in which a dump can show a file."""
 
     LINES = "lines"  # the lines of Kafka's DumpLogSegments
     HEX = "hex"  # each byte with its field
@@ -139,7 +141,7 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """The result of a dump with `verify`: how many bytes, records and damages one file has, or all files together."""
+    """The result of a dump with `verify`: the number of bytes, records and damaged places in one or all files."""
 
     kind: ClassVar[str] = "verified"
     file: Path | None  # None if the entry contains the sums of all files

@@ -75,9 +75,9 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump.
+    """Collects the findings of a dump: the contradictions between files.
 
-    For each kind and each file, this class keeps the first `most` findings, and only counts the others.
+    For each file, this class stores the first `most` findings of each kind, and only counts the later ones.
     """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:

@@ -51,7 +51,8 @@ class Summary:
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
         """Return a summary that also includes `entry`.
 
-        `covered` is the sum of the distances of all entries, up to and including `entry` (in bytes or offsets).
+        `covered` is the sum of the distances between neighboring entries, up to and including `entry`. The unit is
+        bytes in an offset index, and offsets in a time index.
         """
         return replace(
             self,
@@ -179,17 +180,17 @@ def bisection(
 
 
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
-    """Find the last entry whose key is at or below `wanted`. If `below` is True, the key must be less than `wanted`."""
+    """Find the last entry of an index whose key is at or below `wanted`, or below `wanted` if `below` is True."""
     with IndexReader(path) as index:
         steps, found = bisection(len(index), lambda number: index[number][0], wanted, below=below)
         return Search(path, len(index), wanted, steps, found, None if found is None else index[found])
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches from `position` on, up to the batch that the caller looks for.
+    """Yield the batches of a log file from `position` on, up to the batch with `offset` or `timestamp`.
 
-    This is the first batch whose last offset is at least `offset`, or whose greatest timestamp (ms) is at least
-    `timestamp`.
+    The last batch that the function yields is the first batch whose last offset is at least `offset`, or whose greatest
+    timestamp (ms) is at least `timestamp`.
     """
     with log.open("rb") as file:
         for at, batch in walk(file, position):

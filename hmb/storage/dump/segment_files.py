@@ -92,7 +92,7 @@ class IndexReader:
         return self[number] if number >= 0 else None
 
     def tail(self) -> Tail:
-        """Return what follows the last entry: the number of zeros, or a problem if other bytes follow."""
+        """Return the number of zeros after the last entry of the index, or a problem if other bytes follow it."""
         position = len(self) * self.entry_struct.size
         self._file.seek(position)
         size = 0

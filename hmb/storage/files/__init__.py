@@ -1,9 +1,13 @@
 """Files: how segments and indexes open, sync and remove their files, and how the broker reserves disk space.
 
 A broker has more files than its process may have open. So a segment uses *virtual* files, which the broker opens only
-when it uses them. When the broker writes bytes to a file, the bytes are only in the kernel's memory until the broker
-syncs the file. The name of a new file is on disk only after a sync of its directory. If the disk is full, the broker
-must still write a little, for example to delete records. So it reserves disk space for this case.
+when it uses them.
+
+When the broker writes bytes to a file, the bytes are only in the kernel's memory until the broker syncs the file. The
+name of a new file is on disk only after a sync of its directory.
+
+If the disk is full, the broker must still write a little, for example to delete records. So it reserves disk space for
+this case.
 
 For example, a broker has 1,000 partitions, each with two segments of three files. Together, these are 6,000 files. If
 the process can have only 1,024 files open, a broker that keeps all its files open could not even start.

@@ -3,14 +3,16 @@
 When the disk is full, producers get KAFKA_STORAGE_ERROR. But consumers still have to commit their offsets, and an
 administrator has to delete records. For these requests, the broker must write a little: a record of 150 bytes in
 `__consumer_offsets`, a checkpoint, or the list of topics. So when the broker starts, it allocates the file `.reserve`.
-This file occupies 4 MiB, and nobody reads it. The broker uses the file `.reserve` in these steps:
+This file occupies 4 MiB of the disk, and nobody reads it.
+
+The broker uses the file `.reserve` in these steps:
 1. A write fails because the disk is full. The broker removes `.reserve`. The free 4 MiB are enough for 25,000 commits.
 2. From then on, the logs refuse records of producers, so that only the broker's own writes use the free space.
 3. Once a second, the broker checks whether the free space is at least twice the size of `.reserve`. If so, it allocates
    the file again, and accepts records of producers again. Nobody has to restart the broker.
 
-The file `.reserve` takes at most 1/64 of the disk. If the disk is full when the broker starts, the broker allocates the
-reserve when the disk has space again.
+The file `.reserve` takes at most 1/64 of the disk. If the disk is already full when the broker starts, the broker
+allocates this file later, as soon as the disk has space again.
 """
 
 from __future__ import annotations

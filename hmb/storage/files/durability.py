@@ -1,10 +1,14 @@
 """Replaces a state file in one step, and syncs directories, so that files and their names survive a power cut.
 
 After a power cut, a state file (a checkpoint, `meta.properties`) must contain either its whole old content or its whole
-new content. So the broker replaces a state file in four steps. It writes the new content into a file with a temporary
-name, and syncs this file. Then it renames this file to the name of the old file, and syncs the directory. The directory
-must be synced because the directory, and not the file, contains the file's name. For the same reason, the broker syncs
-the directory of a new segment before it acknowledges the first batch in this segment.
+new content. So the broker replaces a state file in four steps:
+1. It writes the new content into a file with a temporary name.
+2. It syncs this file.
+3. It renames this file to the name of the old file.
+4. It syncs the directory, because the directory, and not the file, contains the file's name.
+
+The name of a new segment is also stored only in the directory. So the broker syncs this directory before it
+acknowledges the first batch in the segment.
 """
 
 from __future__ import annotations

@@ -3,14 +3,15 @@
 A segment has three indexes. The offset index maps an offset to a position, the time index maps a timestamp to an
 offset, and the transaction index maps the offset of a marker to an aborted transaction. The indexes differ only in the
 fields of their entries. `IndexFile` contains the code that all three use: it appends entries, searches for a key, and
-checks the file when the broker opens it. `SegmentIndex` adds the last entry, which the offset index and the time index
-keep in memory.
+checks the file when the broker opens it. Its subclass `SegmentIndex` also keeps the last entry in memory, for the
+offset index and the time index.
 
 The entries of an index are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8
 bytes for about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block.
-Second, the index reads this block from the file, and a binary search in the block finds the entry. The last block that
-was read stays in memory (index_blocks.py). For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks.
-A look-up reads one block of 4,096 bytes.
+Then the index reads this block from the file, and a binary search in the block finds the entry. The last block that was
+read stays in memory (index_blocks.py).
+
+For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks. A look-up reads one block of 4,096 bytes.
 
 The index reads blocks of the file, and does not use a memory map of the file. The reason is that another process may
 truncate the file. If the broker then read a map at a position after the new end, the kernel would kill the broker
@@ -115,7 +116,7 @@ class IndexFile(ABC):
 
     @contextmanager
     def made_anew(self) -> Iterator[None]:
-        """Remove all entries. Keep the entries that the `with` block appends in memory, and write them after the block.
+        """Remove all entries. Collect the entries that the `with` block appends, and write them at its end.
 
         If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be
         emptied.
@@ -180,9 +181,10 @@ class IndexFile(ABC):
         return 0, None
 
     def _block(self, number: int) -> Block:
-        """Return the block with this number: 512 entries.
+        """Return the block with this number: 512 entries, or fewer if it is the last block.
 
-        If the last search has read the same block, it is still in memory.
+        If the previous call has returned the same block, the block is still in memory. Otherwise, read it from the
+        file.
         """
         block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
         if block.number != number or len(block.keys) != count:

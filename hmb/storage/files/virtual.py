@@ -1,10 +1,11 @@
 """Virtual files: with them, the broker can use more files than its process may have open at the same time.
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
-files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
-does not keep its files open. Instead, the segment has a `VirtualFile` for each file. The `VirtualFile` opens the file
-when the broker uses the file. `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES`
-closes a file that was not used recently.
+files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection also needs a descriptor.
+
+So a segment does not keep its files open. Instead, the segment has a `VirtualFile` for each file. The `VirtualFile`
+opens the file when the broker uses the file. `OPEN_FILES` limits the number of open files. If too many files are open,
+`OPEN_FILES` closes a file that was not used recently.
 
 The clock algorithm chooses which file to close. The open files form a circle. A thread that uses an open file sets the
 file's mark. A read that must first open the file sets no mark, so a file that was read only once closes before other
@@ -14,8 +15,9 @@ without a mark, the hand closes the file:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-In the clock algorithm, the hand closes a file only if no thread has used the file since the hand visited it one round
-earlier. (The broker could also move a file to the end of a list at each use, but setting a mark is faster.)
+The clock algorithm closes a file only if no thread has used the file during one round of the hand around the circle of
+open files. (The broker could instead move a file to the end of a list at each use, but this takes longer than setting a
+mark.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
@@ -25,8 +27,8 @@ This module avoids two errors:
 - *A closed file forgets errors.* The kernel keeps written bytes in memory and writes them to the disk later. If this
   write fails, the kernel reports the error at the next sync through a descriptor that was open at the time of the
   failure. If the file was closed and is opened again, a sync through the new descriptor may succeed, although bytes are
-  lost. So the broker syncs a file with unsynced bytes before it closes the file. To avoid this sync, the broker first
-  looks for a file without unsynced bytes, and closes that file.
+  lost. So the broker syncs a file with unsynced bytes before it closes the file. A sync takes time, so the broker first
+  looks for a file without unsynced bytes to close.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of
@@ -202,7 +204,7 @@ class FileRegion:
     size: int
 
     def read(self) -> bytes:
-        """Return the bytes of the region, or fewer bytes if the file is shorter. Raises OSError."""
+        """Return the bytes of this region, or fewer bytes if the file ends earlier. Raises OSError."""
         return self.file.read(self.size, self.position)
 
 

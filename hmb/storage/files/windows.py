@@ -8,8 +8,8 @@ window:
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it
 
-If another process has cut the file, the window is shorter than expected. The broker then finds an incomplete batch in
-the window, and handles it like any other damage.
+Another process may cut the file while the broker reads it. A read then returns fewer bytes than expected, and ends with
+an incomplete batch. The broker handles this batch like any other damage.
 """
 
 from __future__ import annotations

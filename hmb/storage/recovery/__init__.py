@@ -11,8 +11,9 @@ cases by the position of the damage. In this drawing, `?????` stands for damaged
 
 All bytes before the recovery point have been on disk. If these bytes are damaged, the disk has changed them later. The
 broker first tries to restore the damaged batch. If this fails, the records of the batch are lost, and the broker
-replaces the batch by an empty batch. In both cases, readers can continue with the next batch. Some bytes after the
-recovery point may never have been on disk. If bytes after the recovery point are damaged, the log ends at the damage,
+replaces the batch by an empty batch. In both cases, readers can continue with the next batch.
+
+Bytes after the recovery point may never have been on disk. If these bytes are damaged, the log ends at the damage,
 because later records may depend on the lost records.
 
 For example, the recovery point is 220: all records below offset 220 were on disk. If the batch at offset 210 is

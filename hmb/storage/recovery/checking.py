@@ -45,7 +45,8 @@ class Damage(KafkaError):
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """Return the batch at `position`. Raises KafkaError if the bytes are not an intact batch, and OSError.
 
-    Nearly all batches are intact, and the window already contains them. `intact_batch` checks these batches fast.
+    Nearly all batches are intact, and are completely in the part of the file that `windows` has already read. The fast
+    function `intact_batch` checks these batches. Slower code checks all other batches.
     """
     index = position - windows.start
     fast = intact_batch(windows.view, index) if index >= 0 else None
@@ -137,10 +138,10 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 
 
 def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
-    """Return the first intact batch at or after `position`, with its position. The batch ends at or after `lowest`.
+    """Return the first intact batch at or after `position`, and its position, or None if no such batch exists.
 
-    The search looks for bytes that could be a header, and then checks the CRC. Return None if it finds no intact batch.
-    Raises OSError.
+    The search looks for bytes that could be a header, and then checks the CRC. It ignores batches whose last offset is
+    below `lowest`. Raises OSError.
     """
     end = _end_of_data(windows, position)
     # The pattern matches bytes that could be a header: the first three bytes of the offset are the same as in `lowest`,

@@ -1,4 +1,4 @@
-"""The start after a clean stop: the broker uses the indexes to find the end of a segment.
+"""Finds the end of a segment with its indexes, when the broker starts after a clean stop.
 
 When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker need not read
 the whole log. The broker reads only the last batches of each segment, usually a few kilobytes: the batches after the

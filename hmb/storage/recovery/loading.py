@@ -1,11 +1,12 @@
-"""Opening a log: when the broker starts, it finds the log's segments, its end, and the state of its producers.
+"""Opening a log: when the broker starts, it finds the segments and the end of the log, and the state of the producers.
 
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
-manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py). After a
-kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its indexes,
-because the manifest does not contain the final size of this segment. If Kafka has used the directory, the manifest is
-missing or out of date, and HMB ignores an outdated manifest. After a kill without a usable manifest, the broker checks
-each segment that ends after the recovery point.
+manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py).
+
+After a kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its
+indexes, because the manifest does not contain the final size of this segment. If Kafka has used the directory, the
+manifest is missing or out of date, and HMB ignores it. After a kill without a usable manifest, the broker checks each
+segment that ends after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
@@ -18,10 +19,10 @@ If the broker finds damaged bytes, it distinguishes two cases:
   at the damaged bytes. If intact batches follow, the broker first copies all bytes after the new end to `<base
   offset>.log.<position>.cut`.
 
-The offsets of two neighboring segments may have a gap, because compaction has removed the last records of the first
-segment. But a gap may also mean that a segment file is lost. To distinguish these cases, the manifest (a list of all
-segments) stores for each segment the base offset of the next segment. For example, the manifest stores 200 as the next
-base offset, but the next file is segment 300. So segment 200 is lost.
+A gap between the offsets of two neighboring segments can have two causes: compaction has removed the last records of
+the first segment, or the file of a segment between the two is lost. To distinguish the causes, the manifest (a list of
+all segments) stores for each segment the base offset of the next segment. For example, the manifest stores 200 as the
+next base offset after segment 100, but the next file is segment 300. So segment 200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
 offset 220 were on disk. The process is killed. The effect of damage depends on its offset:
@@ -89,7 +90,10 @@ class LogCheckpoint(NamedTuple):
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
-        """The replacements of segments that a crash interrupted: base offset -> base offset of the next segment."""
+        """The new segments that were replacing old segments when the broker crashed.
+
+        The result maps the base offset of each new segment to the base offset of the segment after it.
+        """
         entries = (self.segments or {}).items()
         return {base_offset: entry.next_offset for base_offset, entry in entries if entry.size == BEING_REPLACED}
 

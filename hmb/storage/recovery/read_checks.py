@@ -4,15 +4,14 @@ In a fetch, the kernel sends the records from the file to the client. The broker
 not know whether a batch is still intact. The client checks the CRC of the batch. If the CRC is correct, the client
 continues at a later offset. If the CRC is wrong, the client fetches the same offset again and again.
 
-When a read begins at the same offset as an earlier read, a client may have found a damaged batch. So before the broker
-sends the first batch, it checks this batch. The broker also checks that the file is long enough for the read. If the
+A client that fetches the same offset a second time may have found a damaged batch. So the broker checks the first batch
+at this offset before it sends the batch again. The broker also checks that the file is long enough for the read. If the
 batch is damaged or the file is too short, the log repairs the segment (repair.py), and the client gets the intact
 batches.
 
-If several consumers read the same log, they also read the same offsets, although nothing is damaged. To do less work,
-the broker counts the reads that begin at an offset, and checks only the second, the fourth, the eighth, the sixteenth
-of these reads, and so on. This is sufficient, because a client that finds a damaged batch repeats its read until the
-broker checks the batch.
+Several reads that begin at the same offset need not be a sign of damage: several consumers may read the same log. So
+the broker does not check each of these reads. It counts them, and checks only read number 2, 4, 8, 16, and so on. These
+checks are sufficient, because a client that finds a damaged batch repeats its read until the broker checks the batch.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class RepeatedReads:
         self._counts: dict[int, int] = {}  # number of reads by offset; the oldest offset comes first
 
     def is_due(self, offset: int) -> bool:
-        """Count one read that begins at `offset`. Return whether the caller should check the first batch."""
+        """Count one read that begins at `offset`. Return whether the caller should check the batch at this offset."""
         with self._lock:
             count = self._counts.get(offset, 0) + 1
             self._counts[offset] = count

@@ -15,11 +15,12 @@ The broker tries three replacements of the damaged bytes (the hole) in this orde
    If no flip succeeds, the transaction index shows which ABORT markers were in the hole.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, and all clients can read past them.
 
-If the hole (the damaged bytes) is at the end of the file, the broker cuts the hole off and appends the replacement. If
-the hole is in the middle of a file, a replacement changes the positions of all later batches. So the broker writes a
-new segment, and the new segment replaces the old segment in a swap, as in compaction (swap.py). The broker copies the
-damaged bytes to a `.cut` file in the same directory. After the repair the segment has no damage any more, so the broker
-logs the damage only once.
+If the damaged bytes (the hole) are at the end of the file, the broker cuts them off and appends a batch that replaces
+them. If the hole is in the middle of the file, the replacement changes the positions of all later batches. So the
+broker writes a new segment, and the new segment replaces the old segment in a swap, as in compaction (swap.py).
+
+The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
+damage any more, so the broker logs the damage only once.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ LARGEST_RESTORED = 64 << 20  # bytes; in a larger hole, the broker does not try 
 
 
 class Hole(NamedTuple):
-    """Damaged bytes of a segment's file, the offsets that they had, and the batches that replace them."""
+    """Damaged bytes in a segment's file, the offsets of the lost records, and the batches that replace the bytes."""
 
     position: int
     end: int  # the position after the hole
@@ -93,7 +94,7 @@ class Repaired(NamedTuple):
 
 
 def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: Sequence[Segment]) -> Repaired:
-    """Repair the damage in a segment after its intact beginning, when the broker starts.
+    """Repair a segment when the broker starts. The beginning of the segment is intact, and damage follows.
 
     The intact beginning has `segment.size` bytes and ends at `end_offset`. `segments` are all segments of the log. If
     this function raises OSError, the broker tries the repair again at its next start.
@@ -220,9 +221,9 @@ class HoleSearch:
             next_offset = following[1].first_offset if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return a hole for the lost offsets after the last batch.
+        """Return a `Hole` for the offsets that are lost at the end of the segment.
 
-        The hole has 0 bytes, because the batches with these offsets are not in the file any more.
+        The hole has 0 bytes, because the file does not contain the batches with these offsets any more.
         """
         first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)

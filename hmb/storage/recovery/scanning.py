@@ -6,19 +6,21 @@ log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-`recover` only finds the end of the intact batches. The code in loading.py then decides, with the recovery point, what
-happens to the bytes after this end. The function `repair` (repair.py) cuts them off, or replaces them by an empty
-batch. The code in loading.py also reads the state of the producers from the intact batches. A batch is intact if its
-length and its CRC are correct (checking.py). Earlier segments usually need no check, because a log syncs each segment
-before it creates the next segment. An earlier segment needs a check only if the broker cannot trust its files, for
-example because the manifest contains another size of the file (loading.py). After a clean stop, no unchanged segment
-needs a check (clean_stop.py).
+A batch is intact if its length and its CRC are correct (checking.py). The function `recover` only finds the end of the
+intact batches. The code in loading.py then uses the recovery point to decide what happens to the bytes after this end:
+`repair` (repair.py) cuts these bytes off, or replaces them by an empty batch. The code in loading.py also reads the
+state of the producers from the intact batches.
+
+Earlier segments usually need no check, because a log syncs each segment before it creates the next segment. An earlier
+segment needs a check only if the broker cannot trust its files, for example because the manifest contains another size
+of the file (loading.py). After a clean stop, no unchanged segment needs a check (clean_stop.py).
 
 No CRC covers the offset of a batch. Each batch of a log must have greater offsets than the batch before it, and
-compaction can leave gaps between the offsets. But an offset with a flipped bit also looks like a gap. For example,
-three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If
-the batches began at 10, 84 and 94, the gap would be real. A batch after a gap must also have lower offsets than the
-next segment.
+compaction can leave gaps between the offsets. But an offset with a flipped bit also looks like a gap.
+
+For example, three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is
+damaged. If the batches began at 10, 84 and 94, the gap between 10 and 84 would be real. A batch after a gap must also
+have lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """

@@ -2,9 +2,10 @@
 
 Kafka's state files are text files without checksums. The state files contain offsets of each partition (checkpoints),
 the identity of the directory, and the id of each topic. The broker replaces a state file in one step. So after a crash
-the file has either its old or its new content. HMB also writes a checksum of each state file into an extra file, the
-manifest. When the broker starts, it compares each file with this checksum, and so notices if another process has
-changed the file.
+the file has either its old or its new content.
+
+HMB writes a checksum of each state file into an extra file, the manifest. When the broker starts, it compares each
+state file with its checksum. So the broker notices if another process has changed the file.
 
 For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. This line means: in partition 0 of
 the topic `events`, all records at offsets below 1,234 are on disk.

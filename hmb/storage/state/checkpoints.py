@@ -6,10 +6,11 @@ The state files are:
 - `meta.properties`: the identity of the directory: node id, cluster id, directory id.
 - `<partition>/partition.metadata`: the id of the topic. If a topic is deleted and created again with the same name, the
   new topic has another id.
-- `<partition>/leader-epoch-checkpoint`: a file like a checkpoint, whose lines are `epoch start-offset`.
+- `<partition>/leader-epoch-checkpoint`: a checkpoint of leader epochs. Its first two lines are the same as in any
+  checkpoint. Each following line is `epoch start-offset`.
 
-The functions `read_...` read a file. The functions `..._content` return the text of a new file. The broker replaces
-each of these files in one step, and writes its CRC to the manifest (manifest.py).
+The functions `read_...` read a state file. The functions `..._content` return the text of a new state file. The broker
+replaces a state file in one step, and writes the file's CRC to the manifest (manifest.py).
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ the lock.
 HMB locks the directory itself (`flock`). A lock on a file in the directory would not be enough: if a user removed the
 file, a second broker could create a new file with the same name and lock the new file. Kafka locks only the file
 `.lock`. HMB also locks this file, with the same system call as Java (`lockf`). So HMB and Kafka cannot use the same
-directory at the same time. Some file systems, for example NFS, cannot lock directories. On these file systems, HMB
-locks only the file.
+directory at the same time.
+
+Some file systems, for example NFS, cannot lock directories. On these file systems, HMB locks only the file `.lock`.
 
 A user may move the directory of a running broker, and create a new directory with the old name for a second broker. The
 first broker would then write its checkpoints into the directory of the second broker. The method `check` notices that

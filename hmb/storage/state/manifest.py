@@ -28,9 +28,10 @@ Each kind of entry has its own fields:
 
 If two entries contradict each other, the later entry is valid. An entry that does not match its file would make the
 broker report damage that does not exist. So before the broker replaces or deletes a file, it writes an entry that
-permits the change, for example a `forget` entry. After a replacement, the broker writes an entry for the new file. The
-last segment of a partition grows with each append. So until a proper stop, this segment may be larger than its entry
-shows.
+permits the change, for example a `forget` entry. After a replacement, the broker writes an entry for the new file.
+
+The last segment of a partition grows with each append, but its entry does not change. So until a proper stop, this
+segment may be larger than its entry shows.
 
 Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
 notice this, HMB reads the file `.kafka_cleanshutdown`, into which HMB and Kafka write different contents when they
