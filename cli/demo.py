@@ -3,7 +3,9 @@
 The demo starts a broker in a temporary directory. A producer sends the data set. A consumer reads the records back, and
 the demo compares them with the records that were sent. The demo also asks the broker for the first record at or after a
 given time. After that, the demo stops the broker and shows the log on disk: its segments, and the steps of a look-up in
-an offset index. A segment has at most 256 KiB, so that the log has several segments. Kafka's default is 1 GiB.
+an offset index.
+
+In the demo, a segment has at most 256 KiB, so that the log has several segments. Kafka's default is 1 GiB.
 """
 
 from __future__ import annotations

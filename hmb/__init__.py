@@ -44,15 +44,16 @@ together.
 14. `client/producing/sender.py` contains the threads of a producer: one finds the leaders, the others send batches
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
-Nine more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
-classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log,
-`recovery/loading.py` opens a log after a stop or a crash, and `recovery/checking.py` checks one batch. Under
+Nine more files belong to the core. Read them after the short reading. Under `protocol/`, `schema.py` encodes and
+decodes all message classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a
+log, `recovery/loading.py` opens a log after a stop or a crash, and `recovery/checking.py` checks one batch. Under
 `coordinator/`, `group_runner.py` runs the steps of a group, and `classic/group.py` is the group of the classic
 protocol. Under `client/producing/`, `accumulator.py` collects records into batches, and `completion.py` handles the
-result of a batch. Three subjects come after them: topics (`broker/topics/`), retention and compaction
-(`storage/cleanup/`, `storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support
-older versions, handle faults, make HMB faster, or make it easier to use. The docstring of each folder names its files
-in reading order.
+result of a batch.
+
+Three subjects come after the core: topics (`broker/topics/`), retention and compaction (`storage/cleanup/`,
+`storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support older versions, handle
+faults, make HMB faster, or make it easier to use. The docstring of each folder names its files in reading order.
 
 Each of the four tours below follows one kind of request through the code. Each line names one function. The lines are
 in the order in which the broker or the client calls these functions. The test `tests/test_tours.py` sends real requests
@@ -173,9 +174,13 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
-again, and step 6 follows. The state machine of a group only queues responses and records. After each request or timer
-of the group, `GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the
-records to the queue of the journal. A `Write` object contains the records of step 18 and a function, `on_stored`
+again, and step 6 follows.
+
+The state machine of a group only queues responses and records. After each request or timer of the group,
+`GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the records to the
+queue of the journal.
+
+In the JoinGroup tour, a `Write` object contains the records of step 18 and a function, `on_stored`
 (`coordinator/group.py`). After step 20, `_store_records` calls this function under the group's lock, and `on_stored`
 calls `_assign`.
 
@@ -255,13 +260,16 @@ These modules are between the steps of the Producer.send tour. Open them only if
 - Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
   (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
 
-A batch is due when one of three conditions holds. The batch is full. Or a thread of the application waits: for the
-result of this batch, in `flush`, or for free memory. Or the first record of the batch has waited for `linger` seconds,
-and no earlier batch of the partition is in flight.
+A batch of a producer is due in each of these cases:
+- The batch is full.
+- A thread of the application waits: for the result of this batch, in `flush`, or for free memory.
+- The first record of the batch has waited for `linger` seconds, and no earlier batch of the partition is in flight.
 
-A new queue of batches has no sender. When the first batch in the queue is due, the router *seals* the batch: the batch
-accepts no more records. The router then looks up the partition's leader in the metadata (`client/metadata.py`), and
-gives the queue to the leader's sender. Later batches are sealed when they are full, or when the sender takes them.
+A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue has no sender.
+When the first batch in the queue is due, the router thread *seals* the batch: the batch accepts no more records. The
+router then looks up the partition's leader in the metadata (`client/metadata.py`), and gives the queue to the leader's
+sender. Later batches are sealed when they are full, or when the sender takes them.
+
 Before its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
 
 A `PartitionQueue` contains the batches of one partition (`client/producing/batch.py`). Its field `in_flight` is the

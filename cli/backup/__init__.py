@@ -14,12 +14,14 @@ to this offset. The backup therefore contains no record of an open transaction.
 `hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
 on. A record keeps its offset only if the old partition had a record at each lower offset. This is not the case after
 retention or compaction has deleted records, or if the partition contains transaction markers. For such a partition,
-`hmb restore` translates the offsets of groups. For example, a partition has the records 100 to 149, and a group has
-the committed offset 120. The restored partition has the records 0 to 49, and the group gets the offset 20.
+`hmb restore` translates the offsets of groups.
 
-For a share group, a backup contains the start offset of each partition. Above the start offset, a share group stores
-which single records are already processed. The backup does not contain these states, because no client can set them. So
-a restored share group receives such records again.
+For example, a partition has the records 100 to 149, and a group has the committed offset 120. The restored partition
+has the records 0 to 49, and the group gets the offset 20.
+
+For a share group, a backup contains the start offset of each partition. A broker also stores which records above the
+start offset the share group has already processed. The backup does not contain these facts, because no client can set
+them. So a restored share group receives all records above the start offset again.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -1,7 +1,8 @@
 """Fetching all batches of a partition from its leader, byte for byte as the leader stores them.
 
-The isolation level is `read_committed`: the leader then returns batches only up to the last stable offset. These
-batches still include the batches of aborted transactions, and the transaction markers. The backup stores both.
+The backup fetches with the isolation level `read_committed`, so the leader returns batches only up to the last stable
+offset. The returned batches still include the batches of aborted transactions, and the transaction markers. The backup
+stores both.
 """
 
 from __future__ import annotations

@@ -14,9 +14,11 @@ If the module does not encode a batch again, the bytes of its records do not cha
 compressed.
 
 For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11
-to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18. A translation (hmb/mirror/translation.py)
-maps old offsets to new offsets. It stores one entry for each run, that is, for a range of offsets without a gap. In the
-example, it stores two runs, each with its first old offset and its first new offset: (0 -> 0) and (11 -> 10).
+to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18.
+
+A translation (hmb/mirror/translation.py) maps old offsets to new offsets. It stores one entry for each run, that is,
+for a range of offsets without a gap. For example, the runs (0 -> 0) and (11 -> 10) mean: old offset 0 becomes 0, old
+offset 1 becomes 1, and so on. From old offset 11 on, each new offset is one less than the old offset.
 """
 
 from __future__ import annotations

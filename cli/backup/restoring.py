@@ -8,8 +8,8 @@ A restore has five steps:
 5. Commit the offsets of consumer groups, and set the start offsets of share groups. If the records have new offsets,
    first translate the offsets of the groups.
 
-If step 2, 3, 4 or 5 fails, the new topics may be incomplete. The error message then names these topics, so that the
-user can delete them and run the command again.
+If an error ends the restore after it has begun to create topics, the new topics may be incomplete. The error message
+then names these topics, so that the user can delete them and run the command again.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ def describe(
     """Show the lag of each partition that GROUPS read, and the member that reads it. Without GROUPS, show all groups.
 
     The lag is the number of unread records, and also a time: the age of the first unread record. --watch shows how fast
-    the lag grows (+) or falls (-), in records per second. For a share group, show the start offset of each partition,
-    and the records after it whose delivery is complete, or that were released.
+    the lag grows (+) or falls (-), in records per second. For a share group, show the start offset of each partition.
+    Also show how many records after it are complete, and how many wait for another delivery.
     """
     if all_groups and groups:
         raise click.UsageError("name groups, or choose --all-groups")

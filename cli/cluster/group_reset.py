@@ -7,12 +7,12 @@ and the last command executes the plan:
     weather,0,0                                            topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute
 
-Kafka's tool kafka-consumer-groups can also read and write such a file. Each line of the file is
+Kafka's tool kafka-consumer-groups can also read and write a file with a plan. Each line of the file is
 `topic,partition,offset`.
 
 A consumer group has committed offsets. A share group has no committed offsets. It has a start offset in each partition,
-and the command sets this offset instead. The options --to-current and --shift-by start from the committed offsets, so
-the command refuses these options for a share group.
+and `hmb groups reset` sets this offset instead. The options --to-current and --shift-by start from the committed
+offsets, so the command refuses these options for a share group.
 """
 
 from __future__ import annotations
@@ -249,9 +249,9 @@ def _share_plan(
 def _imported(
     admin: Admin, wanted: dict[TopicPartition, int], plan: Callable[[list[TopicPartition], int], Plan]
 ) -> Plan:
-    """Return the plan for `wanted`: the offset of each partition, as read from a file.
+    """Return a plan for `wanted`, which maps each partition to the offset that a file contains.
 
-    The function calls `plan` once for each different offset, with all partitions that get this offset.
+    For each different offset, the caller's function `plan` makes the plan for all partitions that get this offset.
     """
     chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
     return {

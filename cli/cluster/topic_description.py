@@ -1,6 +1,6 @@
 """Describe a topic and its partitions as dicts.
 
-`hmb topics` and `hmb meta` both use these dicts, so both print the same keys.
+The commands `hmb topics` and `hmb meta` both use the functions of this module, so both print the same keys.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """`hmb index-inspect`: compare the entries of an index with its log, and show a look-up step by step.
 
 An offset index has about one entry for every 4 KiB of the log. An entry contains the last offset of a record batch, and
-the position (in bytes) at which the batch begins in the log. For example, a broker looks for offset 23 in two steps. A
-binary search in the index finds the last entry whose offset is at most 23. A scan then reads the log from the position
-in this entry, until the scan reaches the batch that contains offset 23:
+the position (in bytes) at which the batch begins in the log.
+
+For example, a broker looks for offset 23 in two steps. A binary search in the index finds the last entry whose offset
+is at most 23. A scan then reads the log from the position in this entry, until the scan reaches the batch that contains
+offset 23:
     index   11 -> 250   22 -> 500   31 -> 750                     binary search: 22 -> 500
     log     position 500: offsets 19..22, 610: offsets 23..26     scan: found at position 610
 """

@@ -2,9 +2,11 @@
 
 Each test checks one requirement of the lab. An answer is a program that may still have mistakes. It may loop forever,
 fill the memory, print without end, or delete files. The check therefore copies the answer to a temporary folder. The
-check then starts a process with limits (requirements_plugin.py), which runs the tests. The process writes a JSON object
-when the test of a requirement begins, and another JSON object when the test ends. At the end, the check kills the
-process and all processes that the answer has started. The limits protect against mistakes, but not against attacks.
+check then starts a process with limits (requirements_plugin.py), which runs the tests. The limits protect against
+mistakes, but not against attacks.
+
+The process that runs the tests writes a JSON object when the test of a requirement begins, and another JSON object when
+the test ends. At the end, the check kills this process and all processes that the answer has started.
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
 """The trend of a group's lag over the last minutes: growing, shrinking or steady.
 
 A sample is one measurement of the lag: a list `[time, lag]`. The lag of a group changes all the time, also if its
-consumers are fast enough: for example 3, 0, 7, 2, 5. So two samples cannot show a trend. This module therefore compares
-each sample with each later sample. For each pair, the module adds 1 to a sum if the later lag is greater, and subtracts
-1 if the later lag is smaller. In the example, six pairs grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12
-have ten growing pairs, and the sum is 10.
+consumers are fast enough: for example 3, 0, 7, 2, 5. So two samples cannot show a trend.
 
-The sum of a steady lag is not always 0, because chance decides the order of the samples. For five samples in random
-order, the standard deviation of the sum is 4.1. The module therefore calls a lag *growing* only if the sum is greater
-than two standard deviations (8.2), and *shrinking* only if the sum is less than -8.2. This is the test of Mann and
-Kendall. In the first example, the lag is steady, and in the second example, the lag is growing. Fewer than five samples
-cannot show a trend.
+This module therefore compares each sample of the lag with each later sample. For each pair, the module adds 1 to a sum
+if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs grow
+and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-The module also computes by how many records the lag changes per second. For each pair of samples, it divides the change
-of the lag by the time between the samples. The result is the median of these numbers, so one very large lag hardly
-changes the result. This is the estimator of Theil and Sen.
+Even if the lag is steady, the sum of the growing pairs (+1 each) and the shrinking pairs (-1 each) is not always 0,
+because chance decides the order of the samples. For five samples in random order, the standard deviation of the sum is
+4.1. The module therefore calls a lag *growing* only if the sum is greater than two standard deviations (8.2), and
+*shrinking* only if the sum is less than -8.2. For example, the sum 2 means a steady lag, and the sum 10 a growing lag.
+
+This test is called the test of Mann and Kendall. It needs at least five samples.
+
+The module computes by how many records a group's lag changes per second. For each pair of samples, it divides the
+change of the lag by the time between the samples. The result is the median of these quotients, so one very large lag
+hardly changes the result. This is the estimator of Theil and Sen.
 
 HMB's broker takes a sample of each group every ten seconds (hmb/monitoring/sampling.py), and its state contains these
 samples. Other brokers take no samples. For these brokers, `hmb top` itself takes the samples (`LagSamples`), so the
@@ -74,9 +76,9 @@ class LagSamples:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
 
     def complete(self, state: State) -> None:
-        """Store the lag of each group in `state`, if the last sample is at least ten seconds old.
+        """Add the stored samples of the lag to each group in `state` that has no samples.
 
-        Before that, if `state` contains no samples of a group, add the stored samples of this group to `state`.
+        After that, if the last sample is at least ten seconds old, store the lags in `state` as a new sample.
         """
         for group in state["groups"]:
             name = group["group_id"]

@@ -3,9 +3,10 @@
 After each poll, `hmb.Consumer` itself would commit the offsets of all records that the poll has returned. But `hmb
 consume` prints these records only after the poll, and Ctrl-C or a closed pipe can end the command before all of them
 are printed. `GroupCommits` therefore commits the offsets of a poll only after all records of the poll were printed.
-`GroupCommits` commits every five seconds, before partitions are revoked, and at the end of the command. For example, a
-poll returns the records at offsets 40 to 49, and `| head -n 3` closes the pipe after offset 42. `GroupCommits` commits
-nothing of this poll, and the next member of the group starts again at offset 40.
+`GroupCommits` commits every five seconds, before partitions are revoked, and at the end of the command.
+
+For example, a poll of `hmb consume` returns the records at offsets 40 to 49, and `| head -n 3` closes the pipe after
+offset 42. `GroupCommits` commits nothing of this poll, and the next member of the group starts again at offset 40.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Filters of `hmb consume`: regular expressions for the key, the value and the headers of a record.
 
-The command prints a record only if all expressions match. As in grep, an expression matches if any part of the bytes
+`hmb consume` prints a record only if all expressions match. As in grep, an expression matches if any part of the bytes
 matches. The bytes need not be text. A null key or value matches no expression.
 """
 

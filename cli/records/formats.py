@@ -19,8 +19,8 @@ letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
 The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
 convert many records, the writer makes one column for each letter: the values of this field in all records. The writer
-then applies the template to each row of these columns. In this way, functions that are written in C run the loops over
-the records. One call of a Python function for each letter of each record would take three times as long.
+then applies the template to each row of these columns. Functions that are written in C run these loops over the
+records. A call of a Python function for each letter of each record would take three times as long.
 
 For example, a poll returns three records, and the format is `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"

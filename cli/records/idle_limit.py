@@ -13,7 +13,7 @@ class IdleLimit:
     """The longest time without a record, after which a command ends."""
 
     def __init__(self, timeout_ms: int | None) -> None:
-        """`timeout_ms` is the limit, or None if the command has no limit."""
+        """Store the limit in ms, or None if the command may wait without a limit."""
         self._limit = None if timeout_ms is None else timeout_ms / 1000
         self._last = time.monotonic()  # when records arrived last
         self.poll_timeout = POLL_TIMEOUT if self._limit is None else min(POLL_TIMEOUT, self._limit)  # seconds

@@ -10,8 +10,10 @@ In the JSON, a null key, a null value and the null value of a header become `nul
 `hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. Because the command
 reads the partition, a copy of a topic contains each record in the same partition as the original topic. If a line
 contains no partition, the key of the record selects the partition. If the user sets the option `-p`, all records go to
-this partition, and the command ignores the partition in the lines. The command also ignores the topic and the offset in
-the lines: the user names the topic on the command line, and the broker assigns new offsets.
+this partition, and the command ignores the partition in the lines.
+
+`hmb produce --json` ignores the topic and the offset in the lines: the user names the topic on the command line, and
+the broker assigns new offsets.
 """
 
 from __future__ import annotations

@@ -15,9 +15,11 @@ order are also those of Python's struct module:
     $     checks that no bytes remain
 
 Numbers are printed in decimal, without a separator between two fields. For example, `unpack[>hI]` prints the bytes 00
-01 00 00 00 2a as `142`: the number 1, and then the number 42. If the value is too short for a field, unpack prints a
-note in parentheses instead of the field. For example, `unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`: the
-number 1, and a note that 0 of the 4 bytes for `I` exist. If bytes remain at the letter `$`, unpack also prints a note.
+01 00 00 00 2a as `142`: the number 1, and then the number 42.
+
+If the value is too short for a field, the modifier unpack prints a note in parentheses instead of the field. For
+example, `unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`: the number 1, and a note that 0 of the 4 bytes
+for `I` exist. Unpack also prints a note if bytes remain at the letter `$`.
 """
 
 from __future__ import annotations

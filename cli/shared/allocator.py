@@ -2,16 +2,19 @@
 
 The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas per
 processor, and the threads of the process share these arenas. An arena does not return freed memory to the operating
-system at once. A broker has one thread for each connection. For example, ten threads handle requests, and each thread
-needs an array of 16 MB. After these requests, the arenas of the threads can still keep 150 MB of freed memory for a
-long time.
+system at once.
 
-Several arenas let several threads allocate at the same time. In Python only one thread runs at a time, so one arena is
-as fast as several. After 124,000 invalid requests (tests/reliability/hostile.py), the resident memory of the broker is
-102 MB by default, and 79 MB with one arena. If glibc also returns large blocks to the operating system at once, the
+A broker has one thread for each connection. For example, ten threads handle requests, and each thread needs an array of
+16 MB. After these requests, the arenas of the threads can still keep 150 MB of freed memory for a long time.
+
+With several arenas (pools of memory), several threads can allocate memory at the same time. In Python only one thread
+runs at a time, so one arena is as fast as several.
+
+After 124,000 invalid requests (tests/reliability/hostile.py), the resident memory of the broker is 102 MB by default,
+and 79 MB with one arena (pool of memory). If glibc also returns large blocks to the operating system at once, the
 resident memory is 61 MB.
 
-The manual page mallopt(3) describes these settings of glibc.
+The manual page mallopt(3) describes the settings of glibc's memory allocation.
 """
 
 from __future__ import annotations

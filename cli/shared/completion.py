@@ -52,8 +52,8 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
     """Return the partitions of each topic whose name is a word of the unfinished line.
 
-    The function does not know which word is the topic, because click recognizes the argument with the topic only when
-    the line is complete. It therefore looks for a topic with the name of each word.
+    The function does not know which word of the line names the topic, because click assigns the words to arguments only
+    when the line is complete. The function therefore treats each word as a possible name of a topic.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}

@@ -1,7 +1,7 @@
 """Report an error: print one line on standard error, and choose the exit code of the process.
 
-A script tests the exit code, and a person reads the line. The line says what is wrong, where, and what to do. These are
-the exit codes:
+A script tests the exit code, and a person reads the line on standard error. The line says what is wrong, where, and
+what to do. These are the exit codes:
     0    no error
     1    any other error
     2    usage: an option or an argument is wrong

@@ -4,9 +4,9 @@ When the user presses Ctrl-C, Python can raise KeyboardInterrupt at any point of
 many records in one step. If KeyboardInterrupt stopped this step in the middle, some records would be queued but not
 counted. `uninterrupted` therefore stores the signal, and raises KeyboardInterrupt when the step has ended.
 
-Such a step can take long, for example if the producer's buffer is full and the broker does not respond. If the step
-still runs some seconds after the first Ctrl-C, `uninterrupted` raises KeyboardInterrupt in the middle of the step. If
-the user presses Ctrl-C a second time, `uninterrupted` raises it at once.
+A step of a command can take long, for example if the producer's buffer is full and the broker does not respond. If the
+step still runs some seconds after the first Ctrl-C, `uninterrupted` raises KeyboardInterrupt in the middle of the step.
+If the user presses Ctrl-C a second time, `uninterrupted` raises KeyboardInterrupt at once.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ responses, and returns all other bytes unchanged.
 
 A stream can keep bytes for some time, for two reasons. First, a stream keeps the first bytes of a frame (the *head*)
 until these bytes show which message the frame contains. Second, a stream keeps a response with addresses until the
-response is complete, because the addresses can be changed only then. A stream shows a frame before it returns the last
-byte of the frame. The broker therefore cannot answer a request that is not shown yet, and each request is shown before
-its response.
+response is complete, because the addresses can be changed only then.
+
+A stream shows a frame before it returns the last byte of the frame. The broker therefore cannot answer a request that
+is not shown yet, and each request is shown before its response.
 
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without
@@ -182,7 +183,8 @@ class _FrameStream(ABC):
         """Show a complete frame. `wire` contains its bytes, but at most the first MAX_KEPT of them.
 
         Return the bytes of the frame, with changed addresses if necessary. If the stream has kept the frame until now
-        (`_is_held`), the proxy sends these bytes. Otherwise the proxy has already sent the frame, and ignores them.
+        (`_is_held`), the proxy sends the returned bytes. Otherwise the proxy has already sent the frame, and ignores
+        the returned bytes.
         """
 
 

@@ -197,7 +197,7 @@ class Proxy:
             return None
 
     def _pass_on(self, client: Wire, broker: Wire, link: Link, here: Address) -> None:
-        """Pass on the messages of the client and of the broker, until both send no more."""
+        """Pass on the messages of the client and of the broker, until both have stopped sending."""
         open_requests = OpenRequests()
 
         def show(seen: SeenFrame) -> None:

@@ -7,7 +7,7 @@ response, replaces the addresses, and encodes the response again in the same ver
 An address is a struct with the fields `host` and `port`. The responses to Metadata, FindCoordinator and DescribeCluster
 contain addresses. Responses to Produce and Fetch contain addresses if they name a new leader (KIP-951).
 
-If a response contains no address, or if the proxy cannot decode it, the client receives it unchanged.
+The client receives a response unchanged if the response contains no address, or if the proxy cannot decode it.
 """
 
 from __future__ import annotations

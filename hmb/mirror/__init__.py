@@ -1,10 +1,11 @@
 """The mirror: copies topics from one cluster to another one.
 
 One Kafka cluster belongs to one data center. A company with several data centers needs a copy of its topics in each of
-them. A company that moves to a new cluster needs a copy in this cluster. Kafka 0.7 already had a simple idea for this
-problem: the mirror is a consumer of the source cluster, and a producer of the target cluster. Neither cluster needs a
-change, and the clusters can have different sizes. In this drawing, the mirror has copied the records a to f, and the
-committed offset of the consumer group `billing`:
+them. A company that moves to a new cluster needs a copy in this cluster.
+
+Kafka 0.7 already had a simple idea for copies of topics: the mirror is a consumer of the source cluster, and a producer
+of the target cluster. Neither cluster needs a change, and the clusters can have different sizes. In this drawing, the
+mirror has copied the records a to f, and the committed offset of the consumer group `billing`:
     source cluster                        mirror                              target cluster
     orders-0  a b c d e f g  --Fetch-->   batches: (c d) (e f)  --Produce-->   orders-0  a b c d e f
                                           position: 6           --commit--->   group hmb-mirror-...: orders-0 at 6

@@ -75,7 +75,7 @@ def copied(source: SourceBatch, numbers: BatchNumbers, *, transactional: bool) -
 
 
 def runs_of(offsets: Iterable[int]) -> Iterator[CopiedRun]:
-    """Yield the runs of consecutive offsets. The field `target` of a run is the index of its first offset."""
+    """Yield the runs of consecutive offsets. The field `target` is the index of a run's first offset in `offsets`."""
     first, count, position = 0, 0, 0
     for offset in offsets:
         if count and offset != first + count:

@@ -1,9 +1,10 @@
 """Copies the committed offsets of consumer groups to the target, so that a group can continue there.
 
 Every few seconds, the mirror reads the committed offsets of each group at the source, and translates them. The mirror
-commits a translated offset at the target if two conditions hold. The group has no members at the target. The group's
-offset at the target is smaller than the translated offset, so a group that already reads at the target does not go
-back.
+commits a translated offset at the target if two conditions hold:
+- The group has no members at the target.
+- The group's offset at the target is smaller than the translated offset. So a group that already reads at the target
+  does not go back.
 
 The runs of a partition translate most offsets (see `translation`). For an offset between two runs, the mirror counts
 records. For example, a group has committed an offset after the end of the first run, and 40 records of the source are
@@ -33,7 +34,7 @@ MOST_REMEMBERED = 10_000  # the translator remembers at most this number of coun
 
 
 class OffsetTranslator:
-    """Translates offsets of groups. Counting the records of a gap is slow, so it remembers each count."""
+    """Translates offsets of groups. The translator stores each count of records, because counting is slow."""
 
     def __init__(self, source: Admin, target: Admin) -> None:
         self._source, self._target = source.cluster, target.cluster

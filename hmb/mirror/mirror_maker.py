@@ -1,14 +1,15 @@
 """Writes MirrorMaker 2's own topics, checkpoints and heartbeats, in MirrorMaker 2's format.
 
 Programs that move a consumer to another cluster often use the class RemoteClusterUtils of Kafka. This class reads two
-kinds of topics, which MirrorMaker 2 writes. A mirror with MirrorMaker 2's names writes them, too. For example, a mirror
-from the cluster `east` to the cluster `west` writes:
+kinds of topics, which MirrorMaker 2 writes. A mirror with MirrorMaker 2's names also writes these topics. For example,
+a mirror from the cluster `east` to the cluster `west` writes:
     cluster  topic                         a record contains
     west     east.checkpoints.internal     group, topic and partition at the target; source offset and target offset
     east     heartbeats                    the names of both clusters, and the time
 
-The mirror also copies the topic `heartbeats`, as `east.heartbeats`. From this name, a program at the target sees that
-`east` is a source. From the time in the last record, it sees whether the mirror still works.
+A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` of `west`. From
+this name, a program at the target sees that `east` is a source. From the time in the last record, the program sees
+whether the mirror still works.
 
 All numbers are big endian. A text is its length (int16) and its UTF-8 bytes:
     checkpoint  key    group text, topic text, partition int32

@@ -2,9 +2,10 @@
 
 At the target, the mirror commits its position of each partition as the offset of a group, the *mirror's group*. If this
 group has no offset for a partition, the partition is new. The mirror then begins with the first record of this
-partition at the source. If the group has an offset, the mirror continues at this offset. A commit can store a text next
-to each offset. In this text, the mirror has stored the *runs* of the partition. The runs show which source offsets
-belong to which offsets of the copy (see `translation`).
+partition at the source. If the group has an offset, the mirror continues at this offset.
+
+A commit can store a text next to each offset. In this text, the mirror has stored the *runs* of the partition. The runs
+show which source offsets belong to which offsets of the copy (see `translation`).
 
 Without transactions, a crash can happen after the target has written records and before the mirror has committed their
 position. When the mirror starts again, it reads these records from the copy, and compares them with the next records of
@@ -80,11 +81,11 @@ def resume(
 ) -> list[MirroredPartition]:
     """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
 
-    If the mirror uses transactions, a crash leaves no committed records of the mirror after the committed positions. So
-    `resume` compares the copy with the source only without transactions.
+    If the mirror uses no transactions, the copy may contain records after the committed positions. `resume` compares
+    these records with the source. With transactions, a crash leaves no such records.
 
-    Raises MirrorError if another program than a mirror has committed the group's offsets, or if the source ends before
-    a position.
+    Raises MirrorError if the group's offsets were committed by a program that is not a mirror. Raises MirrorError if
+    the source ends before a position.
     """
     committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
     first = source.list_offsets(dict.fromkeys(partitions, "earliest"))

@@ -226,7 +226,7 @@ class Mirror:
             self._say(f"{it.source}: from offset {offset} on, the copy has other offsets; they are translated")
 
     def _handle(self, partition: TopicPartition, error: KafkaError) -> None:
-        """Handle an error of one source partition. If its topic was deleted, copy this partition no longer.
+        """Handle an error of one source partition. If the topic was deleted, stop copying this partition.
 
         Raises a KafkaError or a MirrorError for all other errors.
         """

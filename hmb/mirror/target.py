@@ -4,8 +4,8 @@ The *position* of a partition is the source offset of the next record to copy. T
 offsets of a group on the target, the *mirror's group*. The mirror can commit in two ways:
 - Without transactions, the mirror commits its positions about once a second. After a crash, the copy may contain
   records after the last committed position. The next start compares these records with the source (see `resuming`).
-- With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. A
-  crash therefore leaves no such records.
+- With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. So
+  after a crash, the copy contains no records after the last committed position.
 
 The batches always have sequence numbers (KIP-98), even without transactions. So the target recognizes a batch that
 arrives twice. For this check, a broker remembers only the last five batches of each producer in a partition. At most
@@ -13,8 +13,10 @@ MAX_IN_FLIGHT (5) batches of a partition are therefore in flight.
 
 Kafka has two versions of transactions (KIP-890), and a mirror uses version 1. In version 2, a producer need not send a
 request that adds its partitions to the transaction. This would save little, because a mirror sends such a request only
-about once a second. In version 2, a Kafka broker can also refuse a batch while it still writes the markers of the
-previous transaction. The mirror would then have to send this batch and all later ones again.
+about once a second.
+
+In version 2 of transactions, a Kafka broker can also refuse a batch while it still writes the markers of the previous
+transaction. The mirror would then have to send this batch and all later ones again.
 """
 
 from __future__ import annotations

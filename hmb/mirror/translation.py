@@ -1,23 +1,28 @@
 """Translates offsets of a source partition to offsets of its copy.
 
 A copy does not always have the offsets of its source. Retention may have deleted the first records of the source. The
-mirror does not copy the transaction markers of the source. If the mirror itself uses transactions, each of them adds a
-marker to the copy. The mirror therefore remembers *runs*. A run is a series of records whose source offsets and target
-offsets both grow by one from record to record. For example, the source has a marker at offset 3, and the copy has none:
+mirror does not copy the transaction markers of the source. If the mirror itself uses transactions, each transaction
+adds a marker to the copy.
+
+The mirror therefore remembers *runs*. A run is a series of records whose source offsets and target offsets both grow by
+one from record to record. For example, the source has a marker at offset 3, and the copy has none:
     source offsets   0  1  2  marker  4  5          runs: (source 0, target 0, 3 records)
     target offsets   0  1  2          3  4                (source 4, target 3, 2 records)
 
-In this example, a consumer group has committed offset 5 at the source. At the target, the same record has offset 4, so
-the group continues there at offset 4.
+For example, a consumer group has committed offset 5 at the source. If the record with offset 5 has offset 4 at the
+target, the group continues there at offset 4.
 
 A partition *keeps* its offsets if it has only one run, and if this run has the same offset at the source and at the
 target. Each transaction of the mirror begins a new run, so a partition could have thousands of runs. With more than
 MOST_RUNS runs, the mirror therefore drops every second one of the older runs. A dropped run leaves a *gap* between two
-other runs. To translate an offset in a gap, the mirror counts the records in this gap at the source and at the target
-(see `groups`). If it cannot count them, it returns the start of the gap. The group then reads some records again, but
-it misses none.
+other runs.
 
-`hmb restore` uses the class `Translation`, too, for offsets of a backup. It keeps all runs (cli/backup/renumbering.py).
+To translate an offset in a gap, the mirror counts the records in this gap at the source and at the target (see
+`groups`). If it cannot count the records, the translated offset is the start of the gap. The group then reads some
+records again, but it misses none.
+
+The command `hmb restore` also uses the class `Translation`, for offsets of a backup. A `Translation` for a backup keeps
+all runs (cli/backup/renumbering.py).
 """
 
 from __future__ import annotations
@@ -61,7 +66,7 @@ class Translation:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the translation whose text `__str__` has made. Raises ValueError for a text with another format."""
+        """Parse a text that `__str__` has made, and return the translation. Raises ValueError for another format."""
         numbers = [[int(number) for number in run.split(":")] for run in text.split(",")]
         return cls([CopiedRun(source, target, length) for source, target, length in numbers])
 

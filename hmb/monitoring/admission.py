@@ -9,8 +9,8 @@ The server accepts three kinds of random texts:
 If a broker has users, the page that opens with the token of the link is only a form for the login. A program without
 cookies sends the token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
 
-If other computers can reach the server's address, the server is stricter: it always requires a login, even from the
-owner.
+If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of
+the data directory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Proofs(NamedTuple):
 
     @property
     def given_token(self) -> str:
-        """The token in the header `Authorization: Bearer`. Without this header: in the address or in a cookie."""
+        """The token in the header `Authorization: Bearer`, or else the token in the address or in a cookie."""
         kind, _, value = self.authorization.partition(" ")
         return value if kind == "Bearer" else self.token
 

@@ -2,8 +2,9 @@
 
 `collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups and
 transactions, the server for its connections. Each part of the broker releases its locks when it has returned its data,
-so it can change before the next part answers. The data of two parts can therefore be some milliseconds apart. For
-example, suppose that an offset commit arrives while `collect` runs. Then the count of OffsetCommit requests in the
+so it can change before the next part answers. The data of two parts can therefore be some milliseconds apart.
+
+For example, suppose that an offset commit arrives while `collect` runs. Then the count of OffsetCommit requests in the
 state may include this commit, although the group's position in the same state is still the old one.
 
 Cost: a collection takes about 15 us for each segment. `collect` must sometimes read the header of a batch from a file:

@@ -1,32 +1,33 @@
 """A small HTTP server inside the broker: for the state, the metrics, the health check and the control port of tests.
 
 A *route* connects a path, such as `/state`, with a function that makes the response. Each route is either public or
-protected. A protected route needs the *token*, a random text that the broker prints at its start. The client sends it
-in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal works. If
-the broker has users, a protected route also needs a login (admission.py).
+protected. A protected route needs the *token*, a random text that the broker prints at its start. The client sends the
+token in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal
+works. If the broker has users, a protected route also needs a login (admission.py).
 
 *Security.* The browser on the same computer may show a web page of an attacker, and this page can send requests to the
 server. Three checks refuse such requests:
-1. The token. The attacker's page does not know it.
-2. The header Host. It must name the address of the server, or localhost. Without this check, an attacker could let a
-   domain such as evil.example point to 127.0.0.1, and a page of this domain could read the responses (DNS rebinding). A
-   server that listens on all addresses cannot know its names, so it skips this check. Its protected routes need TLS and
-   a login.
-3. The header Origin, in which a browser names the web site that sends the request. If a request has this header, it
-   must name this server.
+1. The request must contain the token, which the attacker's page does not know.
+2. The header Host must name the address of the server, or localhost. Without this check, an attacker could let a domain
+   such as evil.example point to 127.0.0.1, and a page of this domain could read the responses (DNS rebinding). A server
+   that listens on all addresses cannot know its names, so it skips this check. But the protected routes of such a
+   server need TLS and a login.
+3. If the request has the header Origin, this header must name this server. In the header Origin, a browser names the
+   web site that sends the request.
 
 The server's own page in a browser loads further files, and the token must not be visible in their addresses. So the
 browser can also send the token, and the session of a login, in cookies. The server accepts these cookies only in GET
-requests, and at public routes. The names of the cookies contain the port, because a browser sends the cookies of one
-host to all ports of this host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages
-start.
+requests, and at public routes.
+
+The names of the server's cookies contain the port, because a browser sends the cookies of one host to all ports of this
+host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages start.
 
 *Limits.* A client could open many connections, or send its request byte by byte. The server therefore has at most
 MOST_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. These
 limits leave most file descriptors of the process free for the logs and for the clients of the broker.
 
-*TLS.* A server at an address that other computers can reach encrypts its connections. The thread of a connection makes
-the handshake, so a slow client delays no other client.
+*TLS.* If other computers can reach the address of the server, the server encrypts its connections. Each connection has
+a thread, which makes the TLS handshake. So a slow client delays no other client.
 
 *Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the iterator
 yields it. If a client receives no byte for SLOW seconds, the server closes the connection.

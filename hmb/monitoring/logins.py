@@ -3,7 +3,9 @@
 The broker prints a link to its page, and the link contains a random token. In a broker without users, this token is
 enough. A broker has users as soon as a listener has SASL, or as soon as an ACL or a SCRAM credential exists. From then
 on, a reader of the page must also log in as one of these users. The page then shows only what this user may read
-(rights.py). For example, alice logs in with the password that she also uses for SASL. She gets a cookie with a random
+(rights.py).
+
+For example, alice logs in on the page with the password that she also uses for SASL. She gets a cookie with a random
 session id, and reads with the rights of the principal User:alice.
 
 A session ends after SESSION seconds, when the user logs out, or when somebody changes or removes the user's SCRAM
@@ -134,9 +136,10 @@ class Logins:
         return hmac.compare_digest(given, right) and expected is not None
 
     def _scram_credential(self, user: str, password: str) -> UserScramCredentialRecord | None:
-        """Return the user's SCRAM credential that has this password, or None.
+        """Return the user's SCRAM credential if `password` is the right password, or else None.
 
-        The check of an unknown user takes the same time, so an attacker cannot measure which users exist.
+        The check takes the same time for an existing and for an unknown user, so an attacker cannot measure which users
+        exist.
         """
         found = None
         for mechanism in ScramMechanism:

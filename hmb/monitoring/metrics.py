@@ -70,7 +70,7 @@ def lines_of(metric: Metric) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number in the text format. Most values are small integers, which need no call of the slower library."""
+    """Return a number in the text format. For a small integer, do not call the slower `floatToGoString`."""
     if isinstance(value, int) and -SMALL < value < SMALL:
         return f"{value}.0"
     text: str = floatToGoString(value)  # type: ignore[no-untyped-call]

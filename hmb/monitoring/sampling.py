@@ -1,9 +1,11 @@
 """Takes samples of a broker's counters, for rates over the last minute and for the lag of groups over five minutes.
 
-A counter such as the log end offset only shows how many records a partition has received since its start. The rate
-follows from the growth of the counter since an older sample. So a thread takes a sample every INTERVAL seconds while
-the broker serves its state or its page. For example, a sample from 60 s ago contains the log end offset 1,000, and the
-log end offset is 4,000 now. The rate over the last minute is 50 records per second.
+A counter such as the log end offset only shows how many records a partition has received in total. The rate follows
+from the growth of the counter since an older sample. So a thread takes a sample every INTERVAL seconds while the broker
+serves its state or its page.
+
+For example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate
+over the last minute is 50 records per second.
 
 Cost: for a sample, the broker reads one number of each partition and each group. For 1,000 partitions, this takes about
 1 ms.

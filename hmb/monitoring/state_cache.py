@@ -4,9 +4,9 @@ A page needs the broker's state five times a second. A state of 1,000 partitions
 while clients send records, but only some partitions change between two states. With this cache, a partition without
 changes costs about 1 us instead of 25 us.
 
-To find out whether a log has changed, the cache compares its offsets with those of the last collection. Some changes do
-not change these offsets: compaction, for example, only removes older records. So an entry is valid for only FRESH
-seconds, and the cache notices such a change after this time.
+To find out whether a log has changed, the cache compares the log's offsets with its offsets at the last collection.
+Some changes do not change these offsets: compaction, for example, only removes older records. So an entry of the cache
+is valid for only FRESH seconds. After this time, the cache reads the log again.
 
 If a group lags, its state contains the age of the first batch that it has not read. For this age, the broker reads the
 timestamp in the batch's header from the file. The cache stores these timestamps. New records change no earlier batch,

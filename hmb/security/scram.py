@@ -24,8 +24,9 @@ compute the same HMAC. With a second XOR, it gets the client key from the proof.
 to the stored key, the client knows the password. The broker's signature is `HMAC(server key, all messages)`. It proves
 to the client that the broker stores the values of this user.
 
-The first message begins with `n,,`. This means two things: the exchange is not tied to one TLS connection (*channel
-binding*), and the client acts under its own name. `biws` is `n,,` in base64. RFC 5802 defines all these letters.
+The client's first message begins with `n,,`. This means two things: the exchange is not tied to one TLS connection
+(*channel binding*), and the client acts under its own name. The text `biws` in the client's last message is `n,,` in
+base64. RFC 5802 defines all letters in the messages, for example `n`, `r` and `c`.
 
 Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
 """

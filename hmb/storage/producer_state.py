@@ -12,7 +12,8 @@ distinguishes five cases:
 - The producer has an open transaction, and the new batch does not belong to a transaction: the log refuses it with
   INVALID_TXN_STATE.
 
-The rule for the sequence number has three exceptions:
+A log appends a batch only if its sequence number follows the last sequence number of its producer. Three cases are
+exceptions:
 - If the log does not know the producer, it allows any sequence number, because the log may have deleted older batches.
 - If the producer's epoch is new, the first sequence number must be 0.
 - The broker's own batches with committed offsets have no sequence number, and the log appends them.

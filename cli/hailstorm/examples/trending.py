@@ -1,6 +1,6 @@
 """Trending words: the example topology of the Hailstorm paper.
 
-Its input is the documentation in Python's standard library, which every user of HMB has.
+The input of the topology is the documentation in Python's standard library, which every user of HMB has.
 
 In the Hailstorm paper, the topology counts hashtags from Twitter. This example counts the words in the docstrings of
 Python's standard library. Each line of a docstring is one record. The records flow through these processors:

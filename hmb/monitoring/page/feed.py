@@ -7,13 +7,15 @@ to a new page, and after that only the changed parts:
     event: change   data: {"version": 8, "set": [[["partition", "orders", 0], {"high_watermark": 351, ...}]], ...}
 
 One thread collects the state for all pages. It starts when the first page connects, and ends when the last page
-disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets five changes in a second. For example, a
-client sends records to all of 100 partitions. A collection then needs 5 ms of processor time, so the feed needs 3 % of
-one processor. If 200 of 1,000 partitions change, a collection needs 16 ms, and the feed needs 9 % of one processor.
+disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets five changes in a second.
 
-If a collection needs more than 36 ms of processor time, the thread then rests for four times as long. So the feed does
-not need more than 20 % of one processor. The rest is never longer than 2 s: after a collection of more than 0.5 s, the
-feed needs more than 20 %.
+For example, a client sends records to all of 100 partitions. A collection of the state then needs 5 ms of processor
+time, so the feed needs 3 % of one processor. If 200 of 1,000 partitions change, a collection needs 16 ms, and the feed
+needs 9 % of one processor.
+
+If a collection of the state needs more than 36 ms of processor time, the feed's thread then waits for four times as
+long. So the feed does not need more than 20 % of one processor. The thread never waits for more than 2 s. If a
+collection takes more than 0.5 s, the feed therefore needs more than 20 %.
 
 The feed stores only its last KEPT changes. If a slow page has missed more than KEPT changes, the feed sends all parts
 to this page again. So the broker needs no memory for the changes that a slow page has not read yet.

@@ -9,8 +9,9 @@ The view of a look-up shows how the running broker finds an offset. For example,
 2. A binary search in the offset index of this segment finds the entry (8,080 -> 5,000): offset 8,080 is at byte 5,000.
 3. A scan of the segment from byte 5,000 on finds the batch that contains offset 8,100.
 
-A look-up of a time first finds the first segment whose greatest timestamp is at or after this time. It then searches
-the time index and the offset index of this segment, and scans the segment from there.
+A look-up of a time first finds the first segment whose greatest timestamp is at or after this time. Searches in the
+time index and in the offset index of this segment then find a position. The look-up scans the segment from this
+position on.
 
 A segment can contain a million batches, and a record can have 100 MB. So each function returns only a limited amount of
 data, and its result shows that something is missing.

@@ -1,8 +1,7 @@
 """Serves the page of a broker that runs in this process.
 
-When a user opens a segment, a batch or a look-up on the page, the page requests it from one of the routes here.
-
-The address of such a request names a partition, for example
+When a user opens a segment, a batch or a look-up on the page, the page sends a request to one of the routes of this
+module. The address in the request names a partition, for example
 `/batch?topic=orders&partition=0&segment=8021&position=5000`. A request that names a missing topic, segment or offset
 gets the status 404 and a JSON object with the reason.
 """

@@ -1,10 +1,15 @@
 """Records requests of clients while a page shows such requests: their fields, and the functions that handle them.
 
-The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. `view`
-and `slowest` begin the recording, and the recording ends some seconds after their last call. The recording of one
-request takes about 0.1 ms, so the recorder selects only the first MOST_A_SECOND requests of each second. The recorder
-also selects each request that it *follows* (explained below), and each request that belongs to the slowest requests of
-its API. The recorder keeps the last KEPT selected requests, and the SLOWEST slowest requests of each API.
+The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. The
+methods `view` and `slowest` begin the recording, and the recording ends some seconds after their last call.
+
+The recording of one request takes about 0.1 ms, so the recorder does not record every request. It records these
+requests:
+- the first MOST_A_SECOND requests of each second
+- each request that the recorder *follows*: the recorder also notes the functions that handle this request
+- each request that is one of the slowest requests of its API
+
+The recorder keeps the last KEPT recorded requests. For each API, it also keeps the slowest requests, at most SLOWEST.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
 (`sys.setprofile`). These calls are the *way* of the request. For each API, the recorder keeps the last FOLLOWED
@@ -207,7 +212,7 @@ class RecentRequests:
             self._slowest[api] = sorted([*self._slowest.get(api, []), seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took `ms` milliseconds. After the end of the recording, stop it."""
+        """Return whether to record a request that took `ms` milliseconds. Stop the recording if its time is over."""
         now = time.monotonic()
         with self._lock:
             if now > self._ends:

@@ -20,7 +20,8 @@ the position and the offsets.
 time, and all other threads wait. Searches by time and conversions for old clients have their own semaphores.
 
 For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
-Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and 98 threads wait.
+If 100 threads decompressed at the same time, the broker would need 3.2 GB. With at most two threads, it needs 64 MB,
+and 98 threads wait.
 """
 
 from __future__ import annotations

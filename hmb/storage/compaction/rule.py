@@ -22,9 +22,9 @@ records. One compaction of a log is a *round*, and reads the log in two passes. 
 dirty records backwards. So the first record with key K that the round finds is the log's last record with key K. The
 round stores the keys in a set, and the offsets of these last records in a list.
 
-In its second pass, a round of compaction copies the dirty records at the stored offsets, and does not read their keys
-again. The round drops each clean record whose key is in the set, because a dirty record has the newer value of this
-key.
+In its second pass, a round of compaction copies the dirty records that are the last with their keys. The first pass has
+stored the offsets of these records, so the second pass does not read their keys again. The round drops each clean
+record that has the same key as a dirty record, because the dirty record has the newer value of this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until

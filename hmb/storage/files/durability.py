@@ -7,8 +7,8 @@ new content. So the broker replaces a state file in four steps:
 3. It renames this file to the name of the old file.
 4. It syncs the directory, because the directory, and not the file, contains the file's name.
 
-The name of a new segment is also stored only in the directory. So the broker syncs this directory before it
-acknowledges the first batch in the segment.
+The name of a new segment's file is stored in the directory, and not in the file. So the broker syncs the directory
+before it acknowledges the first batch in the segment.
 """
 
 from __future__ import annotations
