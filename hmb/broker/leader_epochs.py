@@ -6,7 +6,7 @@ asks for the current leader. A client can also send the epoch of the last record
 the broker computes the first offset at which the client's records differ from the broker's log (KIP-595).
 
 HMB is a cluster of one broker. A partition never gets a new leader, so its leader epoch never changes. A log contains
-several epochs only if another broker wrote the data directory. A first reading can skip this module.
+several epochs only if another broker wrote the data directory. You can skip this module in a first reading.
 """
 
 from __future__ import annotations

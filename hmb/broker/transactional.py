@@ -3,10 +3,14 @@
 A log accepts a transaction's records only if the partition belongs to the transaction (KIP-890). The transaction
 coordinator stores which partitions belong to a transaction. With transaction version 1, the producer first adds each
 partition to the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to *verify* the
-partition. With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the
-broker asks the coordinator to *add* the partition, which saves the producer a round trip. In Kafka the broker asks the
-coordinator over the network, once for each partition of a transaction. In HMB the coordinator is in the same process,
-and the broker asks the coordinator for every batch (`TransactionCoordinator.writing`).
+partition.
+
+With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the broker
+asks the coordinator to *add* the partition, which saves the producer a round trip.
+
+In Kafka the broker asks the coordinator over the network, once for each partition of a transaction. In HMB the
+coordinator is in the same process, and the broker asks the coordinator for every batch
+(`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ can also decode version 4: it decodes the fields of version 3, and ignores the b
 
 A subscription contains user data, whose layout depends on the *assignor*, the strategy that assigns the partitions. The
 sticky assignor's user data lists the partitions that the member owned before the rebalance. This user data has two
-layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout. The
-cooperative assignor's user data contains only the generation (an int32). From version 2 on, the subscription has a
+layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout.
+
+The cooperative assignor's user data contains only the generation (an int32). From version 2 on, the subscription has a
 field for the generation, so a reader needs the user data of the cooperative assignor only in versions 0 and 1.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792

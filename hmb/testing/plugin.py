@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the address in `--hmb-bootstrap` once, at the start. Otherwise each test would report a wrong address."""
+    """Check the address in `--hmb-bootstrap` once, so that a wrong address is reported once and not by each test."""
     servers: str | None = config.getoption("--hmb-bootstrap")
     if servers is None or hasattr(config, "workerinput"):  # a worker of pytest-xdist
         return

@@ -14,7 +14,7 @@ Read in this order:
 2. `broker.py`           all settings that the broker uses
 3. `dynamic.py`          settings that change while the broker runs
 
-Each of these modules declares the settings of one subject. A first reading can skip them:
+Each of these modules declares the settings of one subject. You can skip these modules in a first reading:
 - `limits.py`            limits of connections, and the time windows of quotas
 - `share_groups.py`, `streams_groups.py`    the broker's settings for share groups and for streams groups
 - `security.py`          TLS, SASL and authorization

@@ -1,7 +1,7 @@
 """The settings of client metrics (KIP-714). Each subscription has settings, which select clients and metrics.
 
 The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. As in Kafka, clients can set
-them even if the broker does not offer client telemetry.
+these settings even if the broker does not offer client telemetry.
 """
 
 from __future__ import annotations

@@ -18,11 +18,13 @@ the broker calls this function after each change of a setting.
 
 One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
 `log.retention.hours`. Kafka calls each value that a source contains under one of these names a *synonym* of the
-setting. Assume that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. If a
-client requests the setting `log.retention.ms`, the response contains both synonyms in this order. The first synonym,
-5000, is the current value. If a client requests `log.retention.hours`, the response contains only the synonym
-`log.retention.hours=168`, because of a rule of Kafka: the list of synonyms begins with the first synonym that has the
-requested name.
+setting.
+
+For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. If a client
+requests the setting `log.retention.ms`, the response contains both synonyms in this order. The first synonym, 5000, is
+the current value. If a client requests `log.retention.hours`, the response contains only the synonym
+`log.retention.hours=168`. The reason is a rule of Kafka: the list of synonyms begins with the first synonym that has
+the requested name.
 """
 
 from __future__ import annotations

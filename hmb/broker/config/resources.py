@@ -45,7 +45,7 @@ class Resource(Protocol):
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Any, Mapping[str, str]]], broker: BrokerContext) -> list[KafkaError | None]:
-        """Replace the settings that clients have set for each of these resources.
+        """Replace the settings that clients have set for each resource in `changes`.
 
         Returns, for each resource, the error that prevented the change, or None.
         """

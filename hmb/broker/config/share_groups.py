@@ -1,8 +1,8 @@
 """The broker's settings for share groups (KIP-932), and the settings that each share group has of its own.
 
-A share group has settings of its own, such as `share.record.lock.duration.ms`. If a group does not have such a setting,
-the broker's setting `group.share.record.lock.duration.ms` applies. Three settings of a group have no counterpart in the
-broker's settings: `GROUP_ONLY` declares them.
+A share group can have its own value of a setting, for example of `share.record.lock.duration.ms`. For a group without
+its own value, the broker's setting applies: `group.share.record.lock.duration.ms`. Three settings of a group have no
+counterpart in the broker's settings: `GROUP_ONLY` declares them.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Behavior: first the broker writes the outcome (commit or abort) to disk. Then it
     again. While the first EndTxn is still in progress, a second EndTxn gets CONCURRENT_TRANSACTIONS.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 send request version 5. The response of version 5 contains a new producer epoch
-    for the next transaction. With this version, a producer can also abort a transaction that has no records.
+    for the next transaction. From version 5 on, a producer can also abort a transaction that has no records.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -27,7 +27,7 @@ LEVELS = {feature.name: feature.level for feature in FEATURES}  # the version of
 
 
 class UpgradeType(IntEnum):
-    """The type of an update: whether it may lower the version of a feature, and may lose data."""
+    """The type of an update: whether it may lower the version of a feature, and whether it may lose data."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2

@@ -9,7 +9,7 @@ Read in this order:
 2. `connection.py`       one thread for each connection reads requests and sends responses
 3. `sending.py`          sends bytes and regions of files, within a time limit
 
-A first reading of this folder can skip these modules:
+You can skip these modules in a first reading:
 - `requests.py`          reads requests before they are handled, with limits for memory and time
 - `gathering.py`         sends several responses together
 - `request_memory.py`    a limit for the memory of all requests together

@@ -52,7 +52,7 @@ class ConnectionLimits:
     def __init__(
         self, listeners: Mapping[str, ListenerLimits] = MappingProxyType({}), size: WindowSize = DEFAULT_SIZE
     ) -> None:
-        """`listeners` contains listeners with limits of their own. Rates are measured over a time window of `size`."""
+        """`listeners` contains the listeners with their own limits. Rates are measured over a time window of `size`."""
         self._listeners = listeners
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()

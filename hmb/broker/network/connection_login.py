@@ -4,14 +4,14 @@ A client needs no password to connect, and each connection costs the broker a th
 apply until the client is authenticated:
 - *Size.* A request has at most MAX_BEFORE bytes.
 - *Time.* The client must be authenticated within FIRST_REQUEST_TIMEOUT seconds.
-- *Number.* When `max.connections` clients are connected, the server may close this connection and accept another client
-  instead (server.py: `_make_room`).
+- *Number.* When `max.connections` clients are connected, the server can close the connection of a client that is not
+  authenticated, to accept a new client (server.py: `_make_room`).
 
 If the broker refuses the login, it sends the response after REFUSAL_DELAY seconds, and then closes the connection.
 Because of the delay, a client cannot guess many passwords in a short time. The module security/login.py handles the
 messages of the login.
 
-A first reading can skip this module.
+You can skip this module in a first reading.
 """
 
 from __future__ import annotations

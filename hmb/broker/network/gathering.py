@@ -24,9 +24,9 @@ instead of 16,001.
 The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
 long. For example, a Fetch can wait 500 ms for new records.
 
-A first reading of the broker can skip gathering.py, except for `ResponseQueue.send`: the documentation's tour of a
-Fetch request names this method. Without gathering, the thread would send each response before it handles the next
-request.
+When you read the broker's code for the first time, read only `ResponseQueue.send` in this module, because the
+documentation's tour of a Fetch request names this method. Without gathering, the thread of a connection would send each
+response before it handles the next request.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ The simplest way to read a request is the function `read_frame` (protocol/framin
   (request_memory.py).
 - *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
 
-A first reading of the broker can skip this module, except for `Requests.next`: the documentation's tour of a Produce
-request names this method.
+When you read the broker's code for the first time, read only `Requests.next` in this module, because the
+documentation's tour of a Produce request names this method.
 """
 
 from __future__ import annotations

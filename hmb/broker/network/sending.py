@@ -8,8 +8,8 @@ pieces.
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
 STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, each single wait is short, and the whole
-response could take days. Therefore the whole response has a time limit, too. The limit is 30 seconds (PATIENCE), plus
-one second for each MiB (SLOWEST) that the client has read. Example: a client that has read 10 MiB gets 30 + 10 = 40
+response could take days. Therefore the whole response has a time limit. The limit is 30 seconds (PATIENCE), plus one
+second for each MiB (SLOWEST) that the client has read. Example: a client that has read 10 MiB gets 30 + 10 = 40
 seconds.
 """
 

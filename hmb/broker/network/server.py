@@ -247,7 +247,7 @@ class Server:
                 self._remove(connection)
 
     def _remove(self, connection: AcceptedConnection) -> None:
-        """Remove a connection from the table. The caller holds the lock."""
+        """Remove a connection from the table of open connections. The caller holds the lock."""
         self._limits.remove(connection.client.host, self._connections.pop(connection))
 
     def _close_listeners(self) -> None:

@@ -15,7 +15,7 @@ Read in this order:
 8. `tokens/`             logins with a token instead of a password
 9. `quotas/`             how much a user may use
 
-A first reading of this folder can skip these modules:
+You can skip these modules in a first reading:
 - `plain.py`             the mechanism PLAIN
 - `mechanisms.py`        the table of mechanisms
 - `principals.py`        the names of principals

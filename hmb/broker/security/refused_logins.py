@@ -7,7 +7,8 @@ become events. The broker's log contains all refused logins.
 After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. The HTTP server
 of the broker's page (`hmb broker --ui`) cannot slow down a client by closing connections. The HTTP server therefore
 calls `is_blocked` before it checks a password.
-After MOST_REFUSED refused logins within a minute, a host must wait until the oldest of them is a minute old.
+
+After MOST_REFUSED refused logins within a minute, a host must wait until the oldest of these logins is a minute old.
 """
 
 from __future__ import annotations

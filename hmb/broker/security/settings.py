@@ -5,7 +5,7 @@ lower case. This value has precedence over the value without the prefix:
     ssl.client.auth=none
     listener.name.internal.ssl.client.auth=required
 
-A setting can also have a value for one mechanism of a listener. The name of the mechanism then follows the name of the
+A setting can have a value for one mechanism of a listener. The name of the mechanism then follows the name of the
 listener, for example in `listener.name.internal.oauthbearer.sasl.jaas.config`.
 
 The broker must not ignore a setting that restricts access, because the administrator relies on it. If HMB does not

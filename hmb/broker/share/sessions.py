@@ -73,7 +73,7 @@ class ShareSessions:
             return session
 
     def next(self, id: SessionId, epoch: int) -> ShareSession:
-        """Return the member's session for a request with the epoch `epoch`. If it is -1, also remove the session.
+        """Return the member's session for a request with the epoch `epoch`. If `epoch` is -1, also remove the session.
 
         Raises SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """

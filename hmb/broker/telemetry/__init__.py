@@ -2,8 +2,8 @@
 
 An administrator often cannot look into a client's process. With client telemetry, the administrator asks the client's
 broker instead. In HMB, the setting `client.telemetry.enable` switches client telemetry on. In Kafka, a plug-in that
-receives the metrics switches it on. HMB has no plug-ins: it writes each metric as one line to its log, with the level
-INFO.
+receives the metrics switches client telemetry on. HMB has no plug-ins: it writes each metric as one line to its log,
+with the level INFO.
 
 The administrator stores subscriptions as settings of the resource type CLIENT_METRICS. Each subscription names metrics,
 an interval, and conditions for clients. A client and the broker then exchange two kinds of requests:

@@ -1,8 +1,8 @@
 """Client instances. A client instance is one run of a client that sends its metrics, from its start to its end.
 
 A client instance may push its metrics once in each interval, and once directly after a GetTelemetrySubscriptions
-request. A client adds a random part to its first interval, so its first push may come early. The client's last push has
-the flag `terminating`, and may come at any time.
+request. The first push can come before the end of an interval, because a client changes the length of its first
+interval by a random factor. The last push of a client has the flag `terminating`, and may come at any time.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Read in this order:
 4. `store.py`            the file `topics.json`
 5. `interrupted_changes.py`  completes, at the next start, a change that a crash has interrupted
 
-A first reading of this folder can skip these modules:
+You can skip these modules in a first reading:
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`
 - `journal.py`           the internal topics in which the coordinators store groups and transactions
 - `group_topics.py`      the view of the topics that consumer groups need (KIP-848)

@@ -102,7 +102,10 @@ class Authorizer:
 
     @property
     def may_remember(self) -> bool:
-        """Whether `writable` has space for more topics, and the log contains no line for each permitted operation."""
+        """Whether `guard_produce` may add a topic to `writable`.
+
+        If the log must contain a line for each permitted operation (DEBUG), a topic in `writable` would have no line.
+        """
         return len(self.writable) < MOST_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 
     def allows(self, question: Question) -> bool:

@@ -1,9 +1,9 @@
 """Makes refusals of requests that change lists of ACLs, quotas, users or log directories.
 
-Some APIs change lists of ACLs, quotas, users or log directories. A client finds the result of each item by its position
-or its name. For these APIs, `refusal.py` cannot find out which item of the response belongs to which item of the
-request. For example, a deletion of a user has the field `name`, and its result has the field `user`. Therefore each of
-these APIs has a function of its own.
+Some APIs change lists of ACLs, quotas, users or log directories. The response contains one result for each item of the
+list. For these APIs, `refusal.py` cannot find out which result belongs to which item. For example, a deletion of a user
+has the field `name`, and the result of the deletion has the field `user`. Therefore this module has a separate function
+for each of these APIs.
 """
 
 from __future__ import annotations

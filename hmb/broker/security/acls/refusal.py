@@ -1,10 +1,10 @@
 """Makes refusals. A refusal is a response with an error code; this module can make one for any API.
 
-The broker can refuse a request, or a part of it, before a handler runs. It does so if ACLs forbid the part (guards.py),
-or if a test simulates a fault (hmb/testing/faults). The broker then answers this part with an error code. Each API has
-its own response, with error codes in different fields. Some responses have only one error code. Other responses have
-one for each topic, partition, group or transactional id. A separate function for each of about 40 APIs would be much
-code, and mistakes would be easy. Therefore this module reads from the message classes which fields contain error codes.
+Before a handler runs, the broker can refuse a part of a request, or all of it, with an error code. There are two
+reasons: ACLs forbid the part (guards.py), or a test simulates a fault (hmb/testing/faults).
+
+The responses of the APIs have error codes in different fields: one for the whole response, or one for each topic,
+partition, group or transactional id. The module reads from the message classes which fields contain error codes.
 
 The module works in three steps. For example, a client sends a Produce request for the partitions 0 and 1 of topic "a".
 A test has added a fault, so that partition 1 must get the error NOT_LEADER_OR_FOLLOWER (code 6):

@@ -53,14 +53,17 @@ class ClientQuotas:
     def load(self, state: SecurityState) -> None:
         """Apply the quotas of `state` from now on. The meters keep their values.
 
-        The caller holds the lock of the security store, so this method does not wait for a name server. A quota of a
-        new host applies after the next call of `resolve_hosts`.
+        The caller holds the lock of the security store, so this method must not wait for a name server. Therefore a
+        quota of a new host applies only after the next call of `resolve_hosts`.
         """
         with self._lock:
             self.limits = Limits(state.quotas, self._addresses)
 
     def resolve_hosts(self) -> None:
-        """Find the IP addresses of all hosts with a quota. This method may wait, so the caller holds no lock."""
+        """Find the IP addresses of all hosts with a quota.
+
+        A name server can be slow, so the caller must not hold a lock.
+        """
         found = {host: addresses_of(host) for host in self.limits.hosts}
         with self._lock:
             quotas, hosts = self.limits.quotas, self.limits.hosts

@@ -7,7 +7,8 @@ no lock, no thread and no clock.
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
 (`quota.window.num`). The window computes how long these bytes would take at the rate of the quota. It compares this
 time with the time that the samples cover, which is at least 10 s. A client can therefore send a short burst without a
-delay. If the bytes would take longer, the client has to wait for the difference, which is the *throttle time*:
+delay. If the bytes would take longer than the samples cover, the client has to wait for the difference, which is the
+*throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
 *The bucket of tokens.* The creation of a topic with 1,000 partitions exceeds most rates, but it must be possible. So

@@ -8,8 +8,8 @@ stores no users. The mechanism OAUTHBEARER carries such tokens:
     client  ->  broker                the token
     broker  ->  identity provider     which public keys do you have? (only now and then)
 
-The second kind of tokens are *delegation tokens*, which the broker itself makes for a user. The user gives the token to
-other programs, which log in with SCRAM under the user's name.
+A *delegation token* is a token that the broker itself makes for a user. The user gives the token to other programs,
+which log in with SCRAM under the user's name.
 
 Read in this order:
 1. `oauthbearer.py`      the messages of OAUTHBEARER, a state machine

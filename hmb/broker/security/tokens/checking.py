@@ -9,8 +9,8 @@ The broker accepts a signature only if a public key verifies it. If the broker a
 anybody could make tokens. If it accepted HMAC (HS256), it would use the public key as the secret key, and everybody
 knows the public key. Only the settings, and never the token itself, decide which algorithms the broker accepts.
 
-For tests, Kafka also has unsecured tokens: they have no signature, and `alg` is `none`. HMB accepts unsecured tokens
-only if an administrator sets Kafka's handler for them (oauth_settings.py).
+An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB accepts
+unsecured tokens only if an administrator sets Kafka's handler for them (oauth_settings.py).
 
 Source: RFC 7515, RFC 7519, RFC 8725.
 """
