@@ -15,8 +15,9 @@ the next frame. One thread for each connection is enough, because a broker handl
 after the other. If a consumer waits for new records, only the thread of this consumer's connection waits.
 
 *Handlers.* Each API, such as Produce, has a handler. The handler calls functions of the domain layer (logs, groups,
-transactions), and makes a response from the results of these functions. A handler takes no lock and uses no socket. A
-handler returns a response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce with
+transactions), and makes a response from the results of these functions. A handler takes no lock and uses no socket.
+
+A handler returns a response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce with
 acks=0). A `Deferred` means that the response must wait, for example until records are on disk.
 
 *Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into

@@ -1,11 +1,12 @@
 """Encodes in one number which operations a client may perform on a topic, a group or the cluster (KIP-430).
 
-A response can contain a number that shows the client's permitted operations: for example, a Metadata response contains
-such a number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
-operation. The handlers always use the numbers that this module defines, in which the bits of all operations are 1.
-Without an authorizer, these numbers are correct, because every client may perform every operation. With an authorizer,
-a guard (security/acls/guards.py) then replaces each number for a topic or for the cluster. In the new number, only the
-bits of the operations that the client may perform are 1.
+A response can contain a number that shows the client's permitted operations. For example, a Metadata response contains
+one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
+operation.
+
+The handlers always use the numbers that this module defines, in which the bits of all operations are 1. Without an
+authorizer, these numbers are correct, because every client may perform every operation. With an authorizer, a guard
+(security/acls/guards.py) later sets the bits of the forbidden operations to 0.
 """
 
 from hmb.protocol.enums import AclOperation

@@ -107,7 +107,7 @@ ErrorFields: TypeAlias = tuple[bool, list[tuple[str, "ErrorFields"]]]
 
 
 def has_error(response: Response) -> bool:
-    """Return whether a response, or any part of it, contains an error code."""
+    """Return whether any part of a response contains an error code."""
     return _has_error((response,), _error_fields_of(response.api_key))
 
 

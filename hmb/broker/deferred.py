@@ -1,13 +1,15 @@
 """Deferred responses: the broker sends such a response later, for example after the records of a request are on disk.
 
 The response to a Produce request with acks=all must wait until the records are on disk. Writing them to disk (a sync)
-takes milliseconds, and meanwhile the thread of the connection can handle the next request. Therefore the handler does
-not wait. The handler appends the records to the log, which assigns their offsets, and returns a `Deferred`. Later, the
-thread calls `Deferred.result`, which waits for the sync and returns the response.
+takes milliseconds, and meanwhile the thread of the connection can handle the next request.
 
-A handler returns a `Deferred` whose `result` returns a response object. The connection needs the bytes of the response.
-Therefore the dispatcher puts this `Deferred` into a second `Deferred`, whose `result` also encodes the response. The
-module network/gathering.py decides how many requests a connection handles before its thread calls `Deferred.result`.
+The handler of Produce does not wait for the sync. The handler appends the records to the log, which assigns their
+offsets, and returns a `Deferred`. Later, the connection's thread calls `Deferred.result`, which waits for the sync and
+returns the response.
+
+The `Deferred` of a handler returns a response object, but the connection needs the bytes of the response. Therefore the
+dispatcher puts the handler's `Deferred` into a second `Deferred`, which encodes the response. The module
+network/gathering.py decides how many requests a connection handles before its thread calls `Deferred.result`.
 """
 
 from __future__ import annotations

@@ -17,15 +17,18 @@ partition's fetch offset or size limit. A request can also contain a list of par
 the session (`forgotten_topics_data`).
 
 The epoch of a Fetch request is the number of the request in its session. If a request is lost or repeated, the broker
-receives a wrong epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and can remove a
-session. If a client uses a session that the broker has removed, the client gets FETCH_SESSION_ID_NOT_FOUND, and begins
-again with a full fetch. If the cache has no room for a new session, the response contains the session id 0. The client
-then continues with full fetches.
+receives a wrong epoch and returns INVALID_FETCH_SESSION_EPOCH.
+
+The broker keeps fetch sessions in a cache, and can remove a session. If a client uses a session that the broker has
+removed, the client gets FETCH_SESSION_ID_NOT_FOUND, and begins again with a full fetch. If the cache has no room for a
+new session, the response contains the session id 0. The client then continues with full fetches.
 
 The cache of fetch sessions has two limits. It contains at most `max.incremental.fetch.session.cache.slots` sessions,
-and all sessions together contain at most MAX_SESSION_PARTITIONS partitions. If the cache contains as many sessions as
-the first limit allows, the broker can remove one old session to make room for a new one, as in Kafka. Two rules select
-the old session. Both rules use the time T, which is the setting `min.incremental.fetch.session.eviction.ms`:
+and all sessions together contain at most MAX_SESSION_PARTITIONS partitions.
+
+If the cache of fetch sessions contains as many sessions as allowed, the broker can remove one old session to make room
+for a new one, as in Kafka. Two rules select the old session. Both rules use the time T, which is the setting
+`min.incremental.fetch.session.eviction.ms`:
 - The broker removes the least recently used session if its last use was more than T ago.
 - If the last use of every session was at most T ago, the broker looks at the sessions that were created more than T
   ago, and selects the one with the fewest partitions. The broker removes this session if it has fewer partitions than

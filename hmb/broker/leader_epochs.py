@@ -2,8 +2,10 @@
 
 In a cluster of several brokers, a partition gets a new leader epoch when its leader changes. A client sends the leader
 epoch that it knows. If this epoch differs from the epoch of the log, the broker refuses the request. The client then
-asks for the current leader. A client can also send the epoch of the last record that it has fetched. From this epoch,
-the broker computes the first offset at which the client's records differ from the broker's log (KIP-595).
+asks for the current leader.
+
+A client can also send the epoch of the last record that it has fetched. From this epoch, the broker computes the first
+offset at which the client's records differ from the broker's log (KIP-595).
 
 HMB is a cluster of one broker. A partition never gets a new leader, so its leader epoch never changes. A log contains
 several epochs only if another broker wrote the data directory. You can skip this module in a first reading.

@@ -1,11 +1,15 @@
 """Responses for old clients. The broker converts the record batches of a log to the older message formats.
 
-The module records/legacy/down_conversion.py converts one batch. The result can be empty: some batches contain only
-transaction markers, and compaction has removed all records of other batches. An old client continues at the offset
-after the last message that it has received. After an empty response, the client would therefore fetch the same offset
-again and again. To prevent this, the broker continues to read the log until it finds a message, or until the log ends.
-(If no message is left, Kafka up to version 3 returns the beginning of a message that does not exist. Kafka's consumer
-then stops with an error, because it assumes that this message is larger than its fetch size.)
+The module records/legacy/down_conversion.py converts one batch. The result contains no message if the batch contains
+only transaction markers, or if compaction has removed all records of the batch.
+
+An old client continues at the offset after the last message that it has received. After a response without a message,
+the client would fetch the same offset again and again. To prevent this, the broker continues to read the log until it
+finds a message, or until the log ends.
+
+If the log contains no further message, HMB sends an empty response. Kafka up to version 3 returns the beginning of a
+message that does not exist. Kafka's consumer then stops with an error, because it assumes that this message is larger
+than its fetch size.
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
@@ -13,10 +17,13 @@ memory for the batches of all responses together. If the batches of a new respon
 waits before it sends the first message of this response.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
-damaged, the client gets the messages of all batches before the damaged batch, without an error. (A client that sends
-Fetch version 4 or later gets the batches without conversion. Such a client checks the CRC itself.) When a client
-fetches the same offset again, the log repairs the segment (storage/recovery/read_checks.py). Kafka up to version 3 does
-not check the CRC of the damaged batch. Such a broker converts the damaged records and sends them with a new CRC.
+damaged, the client gets the messages of all batches before the damaged batch, without an error. When a client fetches
+the same offset again, the log repairs the segment (storage/recovery/read_checks.py).
+
+A client that sends Fetch version 4 or later gets the batches without conversion, and checks the CRC itself.
+
+Kafka up to version 3 does not check the CRC of a damaged batch. A Kafka broker converts the damaged records and sends
+them with a new CRC.
 """
 
 from __future__ import annotations

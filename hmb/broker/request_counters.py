@@ -4,9 +4,11 @@ The broker counts every request, so a counter must take little time. The module 
 
 *Quantiles.* To compute the 99th percentile exactly, the broker would have to store the time of every request. Instead,
 a histogram counts the requests in buckets. The end of each bucket is 1.19 times its beginning (the fourth root of 2),
-so four buckets cover, for example, the times from 1 to 2 ms. Suppose that 98 requests took 1.1 ms, and two requests
-took 8.5 ms. Then the 99th percentile is in the bucket from 8.2 to 9.7 ms, and `quantile` returns the middle of this
-bucket, 8.9 ms. So the error is at most 9 %. 104 buckets cover all times from 1 us to 56 s.
+so four buckets cover, for example, the times from 1 to 2 ms. The histogram has 104 buckets, which cover all times from
+1 us to 56 s.
+
+For example, 98 requests took 1.1 ms, and two requests took 8.5 ms. The 99th percentile is in the bucket from 8.2 to 9.7
+ms, and `quantile` returns the middle of this bucket, 8.9 ms. The error of `quantile` is at most 9 %.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
 class StoredError(NamedTuple):
     """The code and the message of an error that the broker raises later.
 
-    The error itself is not stored, because its traceback would keep the request's bytes in memory.
+    A stored exception would keep the request's bytes in memory, because its traceback refers to them.
     """
 
     code: ErrorCode

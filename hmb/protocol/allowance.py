@@ -2,8 +2,10 @@
 
 A decoded message takes more memory than its bytes on the wire. For example, an array item of one byte becomes an object
 of several hundred bytes. The broker creates another object for this item in the response. So a request of 100 MB could
-take several gigabytes of memory. To prevent this, a decoder reports the *cost* of a value, a number of bytes, before it
-allocates memory for the value. The costs are:
+take several gigabytes of memory.
+
+To limit the memory for a message, a decoder reports the *cost* of a value, a number of bytes, before it allocates
+memory for the value. The costs are:
     array            costs 1,024 bytes for each item, if the array has more than one item
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field

@@ -3,7 +3,9 @@
 In a classic group, the members send data to each other through the coordinator, which does not decode this data. In a
 group with the protocol type "consumer", the members send two kinds of data. Each member sends its *subscription* in
 JoinGroup, and the coordinator sends all subscriptions to the leader. The leader sends the *assignments* of all members
-in SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version:
+in SyncGroup, and each member receives its own assignment.
+
+Subscriptions and assignments begin with a version:
     int16 version   fields
 
 A new version of a subscription or an assignment only adds fields at the end. So a reader that supports versions 0 to 3
@@ -13,7 +15,7 @@ A subscription contains user data, whose layout depends on the *assignor*, the s
 sticky assignor's user data lists the partitions that the member owned before the rebalance. This user data has two
 layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout.
 
-The cooperative assignor's user data contains only the generation (an int32). From version 2 on, the subscription has a
+The cooperative assignor's user data contains only the generation (an int32). From version 2 on, a subscription has a
 field for the generation, so a reader needs the user data of the cooperative assignor only in versions 0 and 1.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792

@@ -6,11 +6,12 @@ value:
     topic_data: list[TopicProduceData] = t.array(TopicProduceData)
 
 In a Produce request, `transactional_id` is a string that exists from version 3 on. The string may be null, and null is
-its default value. `topic_data` is an array of structs, which all versions have. Each function of this module returns a
-`Field`. For one version of the message, `Field.codec` returns the functions that encode and decode the field's value.
-For example, the codec of `t.int16()` encodes the value 5 as `00 05` in all versions. The codec of `t.string()` encodes
-"a" as `00 01 61`. In flexible versions, the codec of `t.string()` encodes "a" as `02 61`, because flexible versions
-store the length plus one as a varint.
+its default value. `topic_data` is an array of structs, which all versions have.
+
+Each function of this module returns a `Field`. For one version of the message, `Field.codec` returns the functions that
+encode and decode the field's value. For example, the codec of `t.int16()` encodes the value 5 as `00 05` in all
+versions. The codec of `t.string()` encodes "a" as `00 01 61`. In flexible versions, the codec of `t.string()` encodes
+"a" as `02 61`, because flexible versions store the length plus one as a varint.
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md).
 """

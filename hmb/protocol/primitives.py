@@ -1,9 +1,11 @@
 """The primitive types of Kafka's protocol: numbers, strings, byte strings and arrays.
 
 The fields of all messages have a few primitive types. Numbers are big-endian, and there are no unused bytes between
-fields. The bytes do not contain the types or the names of fields. So a reader must know the layout of a message's
-version to decode the bytes. Each type has a `FieldCodec`, which contains one function that encodes a value and one
-function that decodes a value. The types have these encodings:
+fields. The bytes of a message do not contain the types or the names of fields. So a reader must know the layout of a
+message's version to decode the bytes.
+
+Each primitive type has a `FieldCodec`, which contains one function that encodes a value and one function that decodes a
+value. The types have these encodings:
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false
     float64                          8 bytes, IEEE 754
@@ -17,8 +19,10 @@ begins with its length + 1 as an unsigned varint. The value 0 stands for null. F
 62`, or `03 61 62` in the compact form.
 
 A varint is an integer of one or more bytes. Each byte contains seven bits of the number, and the first byte contains
-the lowest bits. The top bit of a byte is set if another byte follows. A signed varint first converts the number with
-the zigzag rule: 0, -1, 1, -2 become 0, 1, 2, 3. So small negative numbers also take one byte.
+the lowest bits. The top bit of a byte is set if another byte follows.
+
+Before a signed number is encoded as a varint, the zigzag rule converts the number: 0, -1, 1, -2 become 0, 1, 2, 3. So a
+small negative number also takes one byte.
 
 The codecs of the primitive types follow these rules:
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.

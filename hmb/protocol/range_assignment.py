@@ -2,8 +2,10 @@
 
 In the classic protocol, a client computes the assignment of a group. In the protocol of KIP-848, the coordinator
 computes the assignment. Both protocols have a range assignor, and both range assignors divide the partitions of a topic
-in the same way. For example, a topic has five partitions, and two members read the topic. The first member gets the
-partitions 0 to 2, and the second member gets 3 and 4.
+in the same way.
+
+For example, a topic has five partitions, and two members read the topic. The first member gets the partitions 0 to 2,
+and the second member gets 3 and 4.
 
 Source: the Kafka 0.7 design, "Consumer rebalancing algorithm"; Kafka's `RangeAssignor` (clients and group-coordinator).
 """

@@ -4,7 +4,9 @@ A message class declares the fields of all versions of a message, with one line 
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
 `compile(version)` selects the fields of one version. The method stores these fields as a *plan*, a list of names and
-codecs. To encode or decode a message, a short loop goes through this list. Three rules apply to all messages:
+codecs. To encode or decode a message, a short loop goes through this list.
+
+Three rules apply to the encoding and decoding of all messages:
 - If a version does not have a field, the decoded message contains the field's default value. If a sender has set such a
   field to another value, the encoder raises an error, because the receiver would not get the value. Fields with
   `ignorable=True` are an exception: the encoder omits the field without an error, because the receiver does not need

@@ -1,9 +1,11 @@
 """Topics and partitions: the rule for legal topic names, and the names of the broker's internal topics.
 
-A topic name has 1 to 249 characters: letters, digits, '.', '_' or '-'. The names '.' and '..' are not allowed. The
-broker stores a partition in a directory whose name is the topic's name, '-' and the partition's number, for example
-`orders-12`. File systems allow 255 bytes for such a name. That is why a topic name is limited to 249 characters.
-Clients and brokers both check topic names, with the function `check_topic_name`.
+A topic name has 1 to 249 characters: letters, digits, '.', '_' or '-'. The names '.' and '..' are not allowed. Clients
+and brokers both check topic names, with the function `check_topic_name`.
+
+A topic name is limited to 249 characters, because the broker stores a partition in a directory whose name contains the
+topic's name, '-' and the partition's number, for example `orders-12`. File systems allow 255 bytes for the name of a
+directory.
 
 Each topic has an id in addition to its name (KIP-516). Some requests contain only the id. The topic's name in such a
 request is empty.

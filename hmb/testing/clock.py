@@ -7,12 +7,13 @@ broker accepts a `ManualClock`. The method `advance` moves this clock forward:
         ...
         clock.advance(hours=1)
 
-Between two calls of `advance`, the clock runs at the speed of real time. The broker therefore works as usual while a
-test does not move the clock.
+Between two calls of `advance`, a `ManualClock` runs at the speed of real time. The broker therefore works as usual
+while a test does not move the clock.
 
 `advance` moves the time in several steps, because one expiry can lead to a second expiry later. For example, the
 members of a group expire after 45 s without a heartbeat. From this moment the group is empty. The offsets of an empty
-group expire after 7 days. One call of `advance(days=8, expire_members=True)` expires both:
+group expire after 7 days. After one call of `advance(days=8, expire_members=True)`, the members and the offsets have
+expired:
     0 s            advance begins
     45 s           the coordinator removes the members from the group
     7 d 45 s       the retention of the offsets ends; the next periodic check deletes the offsets

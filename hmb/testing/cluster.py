@@ -5,9 +5,9 @@ leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks whic
 one broker never runs this part of a client.
 
 A `SimulatedCluster` looks like a cluster to clients. In reality all nodes are one broker with one set of logs, without
-replication. The broker has one listener for each node. So the listener that receives a request shows which node the
-client has chosen. Wrappers around the broker's handlers then change the response, so that it is the response of this
-node:
+replication. The broker has one listener for each node, so the listener that receives a request shows which node the
+client has chosen. Wrappers around the broker's handlers change each response, so that the client gets the response of
+the chosen node:
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+

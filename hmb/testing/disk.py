@@ -11,9 +11,11 @@ path of the file: the file must be in the broker's data directory. If the fault 
 directory of this topic. Before the broker's first start, its faults change no writes.
 
 Limits: faults change only writes and syncs of the log's files. Reads never fail: the broker reads most records with the
-system call `sendfile`, which `DiskFaults` does not replace. Faults need Linux, because the path of an open file comes
-from /proc/self/fd. If a sync fails, the log refuses writes until the next start of the broker. The log does the same
-when a real disk fails.
+system call `sendfile`, which `DiskFaults` does not replace. Faults of the disk need Linux, because the path of an open
+file comes from /proc/self/fd.
+
+If a fault makes a sync fail, the log refuses writes until the next start of the broker. The log does the same when a
+real disk fails.
 """
 
 from __future__ import annotations

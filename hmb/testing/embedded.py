@@ -1,8 +1,8 @@
 """The embedded broker: a broker that runs inside a test, a notebook or a program.
 
-A test does more with a broker than a program does. Before the program runs, the test writes records into topics. After
-the run, the test reads records. A test also kills the broker during a run, as a crash would do, and starts it again. At
-its end, a test deletes all topics, because a new broker for the next test would take longer.
+A test of a program does more with a broker than the program itself. Before the program runs, the test writes records
+into topics. After the run, the test reads records. A test can kill the broker while the program runs, as a crash would
+do, and start it again. At its end, a test deletes all topics, because a new broker for the next test would take longer.
 
 The class `Broker` can also kill and restart a broker during a test. A `BrokerServer` can start and stop only once.
 Therefore a `Broker` creates a new `BrokerServer` at each restart:
@@ -253,8 +253,8 @@ class Broker:
     def kill(self) -> None:
         """Stop the broker as `kill -9` would: close the connections, sync nothing, and write no marker of a clean stop.
 
-        Appended records are not lost, because the operating system still writes them to the disk. Only a power cut
-        would lose them. If the broker is not running, do nothing.
+        Appended records survive, because the operating system still writes them to the disk. Only a power cut would
+        lose them. If the broker is not running, do nothing.
 
         A client that sends to a killed broker waits until its own timeout: 5 minutes in librdkafka. To avoid this wait,
         call `restart` soon after `kill`.
@@ -392,6 +392,6 @@ class Broker:
     def compact(self) -> dict[TopicPartition, int]:
         """Compact all compacted topics now. Return how many bytes were removed, for each partition that lost records.
 
-        The active segments are compacted too. Each partition keeps its last record.
+        Even the active segments are compacted. Each partition keeps its last record.
         """
         return rounds.compact(self._running)

@@ -1,8 +1,8 @@
 """The record of requests: the requests that clients have sent to a broker, with the broker's responses.
 
 A test of a program that uses Kafka often checks which requests the program has sent. For example: a consumer has sent
-exactly one OffsetCommit, a producer has sent nothing after an error, or a client has repeated a failed request. The
-record therefore keeps each request together with its response:
+exactly one OffsetCommit, a producer has sent nothing after an error, or a client has repeated a failed request. A
+`RequestRecord` therefore keeps each request together with its response:
     broker.requests.clear()
     ...                                       # the program runs
     commit, = broker.requests.of("OffsetCommit")

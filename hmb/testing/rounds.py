@@ -3,10 +3,12 @@
 A broker runs retention every 5 minutes, and looks every 15 seconds for a log to compact. A test cannot wait so long.
 The test calls `run_retention` or `compact`, which return what they have deleted.
 
-`compact` removes more records than the broker's periodic compaction. The periodic compaction accepts only closed
-segments, and only logs in which at least half of the bytes are new. The few records of a test do not fulfil these two
-rules. Therefore `compact` first closes the active segment of each log, and ignores the share of new bytes. For example,
-a partition contains three values of the same key. `compact` removes the first two values.
+`compact` removes more records than the broker's periodic compaction. For example, a partition contains three values of
+the same key. `compact` removes the first two values.
+
+The periodic compaction accepts only closed segments, and only logs in which at least half of the bytes are new. The few
+records of a test do not fulfil these two conditions. Therefore `compact` first closes the active segment of each log,
+and compacts the log even if only few of its bytes are new.
 
 `compact` keeps the last record of each partition, because a test's consumer reads until it has received the last offset
 of the log. If the last record is a tombstone or the marker of a transaction, `compact` keeps the whole last batch.

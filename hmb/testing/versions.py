@@ -1,8 +1,9 @@
 """Imitation of older brokers: the APIs and the API versions that one release of Kafka offers.
 
 A client first asks the broker which versions of each API the broker supports (request ApiVersions). The client then
-uses these versions. A client has extra code for old brokers, but a test against a new broker never runs this code. The
-broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of Kafka 2.8. If a client sends a request of
+uses these versions. A client has extra code for old brokers, but a test against a new broker never runs this code.
+
+The broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of Kafka 2.8. If a client sends a request of
 another API or version, the broker closes the connection, as Kafka 2.8 does.
 
 For example, Kafka 2.8 has the versions 0 to 12 of Fetch, and does not have DescribeTopicPartitions. Kafka 0.9 and all

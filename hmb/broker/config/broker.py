@@ -1,10 +1,11 @@
 """Declares the broker's settings, with the names of Kafka's `server.properties`.
 
 Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
-maximum. A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py). Some settings of
-the broker are defaults for topics. Such a setting has two names: for example, the broker's `log.segment.bytes` is the
-default for the topic's `segment.bytes`. The class `LogConfig` (storage/config.py) declares this setting under the
-topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. All settings in LOG_DEFAULTS are dynamic.
+maximum. A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
+
+Some settings of the broker are defaults for topics, and have two names: for example, the broker's `log.segment.bytes`
+is the default for the topic's `segment.bytes`. The class `LogConfig` (storage/config.py) declares such a setting under
+the topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. All settings in LOG_DEFAULTS are dynamic.
 """
 
 from __future__ import annotations

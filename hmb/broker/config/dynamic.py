@@ -12,9 +12,11 @@ Kafka. Tools compare the value of a setting with Kafka's default. DescribeConfig
 default, and returns HMB's value as if the user had set it at the broker's start.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
-settings that are declared as dynamic (broker.py). Most parts of the broker read a setting from `DynamicConfig.current`
-at each use. Some parts keep a copy of a setting. A part with a copy passes a function to `DynamicConfig.listen`, and
-the broker calls this function after each change of a setting.
+settings that are declared as dynamic (broker.py).
+
+Most parts of the broker read a setting from `DynamicConfig.current` at each use. Some parts keep a copy of a setting. A
+part with a copy passes a function to `DynamicConfig.listen`, and the broker calls this function after each change of a
+setting.
 
 One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
 `log.retention.hours`. Kafka calls each value that a source contains under one of these names a *synonym* of the

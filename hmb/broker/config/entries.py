@@ -41,7 +41,7 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the default of a topic setting. It applies to each topic that has no value of its own."""
+    """Return the default of a topic setting. The default applies to each topic without its own value."""
     if key.field:
         return key.text(getattr(broker.current.log, key.field))
     return broker.value(broker_name) if broker_name else key.default_text

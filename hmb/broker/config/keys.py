@@ -2,9 +2,10 @@
 
 Each setting is declared in one place. A setting that the broker uses is declared as a field of `LogConfig` or
 `BrokerConfig`. Settings that have no effect are declared in no_effect.py. The broker accepts these settings, because
-clients and tools of Kafka set them. The broker uses the declarations for three purposes: to parse `server.properties`
-and the settings of topics, to answer DescribeConfigs, and to decide which settings clients may alter while the broker
-runs.
+clients and tools of Kafka set them.
+
+The broker uses the declarations of settings for three purposes: to parse `server.properties` and the settings of
+topics, to answer DescribeConfigs, and to decide which settings clients may alter while the broker runs.
 
 Kafka distinguishes ints (32 bits) and longs (64 bits). HMB derives the type from the maximum: a setting with a maximum
 of at most 2^31-1 is an int.

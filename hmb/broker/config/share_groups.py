@@ -1,4 +1,4 @@
-"""The broker's settings for share groups (KIP-932), and the settings that each share group has of its own.
+"""The broker's settings for share groups (KIP-932), and the settings that a single share group can have.
 
 A share group can have its own value of a setting, for example of `share.record.lock.duration.ms`. For a group without
 its own value, the broker's setting applies: `group.share.record.lock.duration.ms`. Three settings of a group have no

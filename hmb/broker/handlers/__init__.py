@@ -2,13 +2,17 @@
 
 A handler is a function `handle(request, context)`. It calls functions of the domain layer (logs, groups, transactions),
 and makes a response from the results. If the domain layer raises KafkaError, the handler puts the error code into the
-response. A handler returns a response, a Deferred, or None. A Deferred is a response that must wait, for example until
-records are on disk. None means that the client wants no response (acks=0).
+response.
+
+A handler returns a response, a Deferred, or None. A Deferred is a response that must wait, for example until records
+are on disk. None means that the client wants no response (acks=0).
 
 The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
-to list all APIs in the response to ApiVersions. The documentation also uses this table. The table needs no list of the
-handlers, because a handler's module has the name of its API: the handler of `ApiKey.LIST_OFFSETS` is the function
-`handle` in list_offsets.py. The folder `hmb.protocol.messages` is the list of the APIs.
+to list all APIs in the response to ApiVersions. The documentation also uses this table.
+
+The table HANDLERS needs no list of the handlers, because a handler's module has the name of its API: the handler of
+`ApiKey.LIST_OFFSETS` is the function `handle` in list_offsets.py. The folder `hmb.protocol.messages` is the list of the
+APIs.
 
 A broker does not call the handlers of the table HANDLERS directly. It puts each handler into wrappers, which are
 functions with additional work. `counted` (counting.py) measures each request. If the broker has an authorizer,

@@ -2,7 +2,7 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the cluster.
-Behavior: the list is always empty, because there is no other broker.
+Behavior: the list of moving partitions is always empty, because there is no other broker.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

@@ -6,8 +6,8 @@ Behavior: the response contains the state, the epochs and the topology of each g
     tasks of each member. A group that is not a streams group gets GROUP_ID_NOT_FOUND. With ACLs, a group gets
     TOPIC_AUTHORIZATION_FAILED if the client has no permission to describe one of its topics.
 Version notes: none.
-Left out: the offsets of tasks. HMB's broker does not know them, because members do not send them. (Kafka 4.3 has the
-    same limit.) An administrator cannot see how far a member has restored the state of a task.
+Left out: the offsets of tasks. HMB's broker does not know these offsets, because members do not send them. (Kafka 4.3
+    has the same limit.) An administrator cannot see how far a member has restored the state of a task.
 """
 
 from __future__ import annotations

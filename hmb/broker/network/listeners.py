@@ -2,8 +2,10 @@
 
 A client first connects to an address that its user has configured. The client sends a Metadata request. The response
 contains the *advertised address* of the listener that the client has connected to. For all further connections, the
-client uses the advertised address. If a listener has the port 0, the system selects a free port when the broker binds
-the listener. The broker then advertises this port.
+client uses the advertised address.
+
+If a listener has the port 0, the system selects a free port when the broker binds the listener. The broker then
+advertises this port.
 
 Each listener has a name and a protocol. The setting `listener.security.protocol.map` maps names to protocols. If the
 map does not contain the name of a listener, there are two cases. A name that is itself a protocol, such as SSL, has

@@ -1,7 +1,9 @@
 """A limit for the memory of all requests that the broker reads and handles at one time (`queued.max.request.bytes`).
 
 One request can have 100 MB, and a broker can have thousands of connections. Therefore all requests share one budget of
-memory. An `Account` counts the bytes that one request takes from the budget. There are two kinds of bytes:
+memory.
+
+An `Account` counts the bytes that one request takes from the memory budget. There are two kinds of bytes:
 - The bytes of the request's frame, if the frame is larger than the connection's read buffer. The account counts these
   bytes while they arrive.
 - The decoded values of the request, except the first 64 KiB. The account counts a value before the decoder creates it

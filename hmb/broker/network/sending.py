@@ -1,16 +1,18 @@
 """Sends a response to a client. A response consists of bytes, regions of files, and records that must be converted.
 
 The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
-kernel's page cache to the socket. The broker's process never reads these bytes. There is one exception: the kernel
-cannot encrypt, so the broker reads the records itself for a connection with TLS (`EncryptedResponse`). If an old client
-needs the records in another format (old_clients.py), the broker reads the records, converts them, and sends them in
-pieces.
+kernel's page cache to the socket. The broker's process never reads these bytes.
+
+In two cases, the broker reads the records of a Fetch response itself. For a connection with TLS, the broker encrypts
+the records, because the kernel cannot encrypt (`EncryptedResponse`). If an old client needs the records in another
+format (old_clients.py), the broker converts the records, and sends them in pieces.
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
 STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, each single wait is short, and the whole
-response could take days. Therefore the whole response has a time limit. The limit is 30 seconds (PATIENCE), plus one
-second for each MiB (SLOWEST) that the client has read. Example: a client that has read 10 MiB gets 30 + 10 = 40
-seconds.
+response could take days.
+
+For this reason, sending the whole response also has a time limit: 30 seconds (PATIENCE), plus one second for each MiB
+(SLOWEST) that the client has read. Example: a client that has read 10 MiB gets 30 + 10 = 40 seconds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 A Kafka broker handles the requests of one connection one after the other. Therefore one thread for each connection is
 enough: it reads a request, handles it, sends the response, and reads the next request. If a Fetch request waits for new
-records, only this thread waits. In Python, passing a request to another thread costs more time than handling the
-request. For comparison, `staged.py` divides the work on a request among several threads, as the thesis describes.
+records, only this thread waits.
+
+In Python, passing a request to another thread costs more time than handling the request. For comparison, `staged.py`
+divides the work on a request among several threads, as the thesis describes.
 
 Source: thesis, chapter 9.2 (network layer).
 """

@@ -4,9 +4,11 @@ The broker computes the salt of a decoy from the user's name and a secret key. S
 salt.
 
 A client sees the salt and the iterations of each user. Both show which program has created the user: a salt of HMB's
-tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. So a
-decoy takes its *shape* from the credentials that the broker stores. The shape is the number of iterations, and the form
-and the length of the salt. If the credentials have several shapes, a decoy's name decides which shape the decoy gets.
+tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`.
+
+A decoy takes its *shape* from the credentials that the broker stores. The shape is the number of iterations, and the
+form and the length of the salt. If the credentials have several shapes, a decoy's name decides which shape the decoy
+gets.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ def subscription_of(configs: Mapping[str, str]) -> MetricsSubscription:
 class RequestedMetrics(NamedTuple):
     """The request of the broker to one client instance: which metrics it must send, and how often.
 
-    The broker computes the subscription id from the other values. If one of them changes, the id changes too.
+    The broker computes the subscription id from the other values. So the subscription id changes if any other value
+    changes.
     """
 
     metrics: tuple[str, ...]

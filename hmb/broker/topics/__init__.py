@@ -1,8 +1,10 @@
 """The topics of the broker: their names, ids, partitions and settings.
 
 A topic has a name, a unique id, and one log for each partition. A topic can also have its own settings, which override
-the broker's settings. Each log is a directory. The broker finds the logs by the names of these directories: `orders-0`
-contains the log of partition 0 of the topic `orders`. The topics' own settings are in the file `topics.json`.
+the broker's settings. The settings of the topics are in the file `topics.json`.
+
+Each log is a directory. The broker finds the logs by the names of these directories: `orders-0` contains the log of
+partition 0 of the topic `orders`.
 
 Read in this order:
 1. `topic.py`            one topic

@@ -5,7 +5,9 @@ fields have the same names as in Kafka's message definitions.
 
 This module finds the classes of an API by name, without a table. For example, the classes of `ApiKey.LIST_OFFSETS` are
 `ListOffsetsRequest` and `ListOffsetsResponse` in `list_offsets.py`. The module imports this file when the API is first
-used. The folder itself is the list of the APIs: when Python imports this module, the module reads the names of the
+used.
+
+The folder `messages` itself is the list of the APIs: when Python imports this module, the module reads the names of the
 folder's files into `API_KEYS`. To add an API, it is therefore enough to add a file.
 
 Read these files first: `produce`, `fetch`, `metadata`, `join_group`, `sync_group`. All other files follow the same

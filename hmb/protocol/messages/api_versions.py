@@ -1,9 +1,11 @@
 """ApiVersions (18): ask a broker which APIs it serves, and in which versions (KIP-35, KIP-511, KIP-584).
 
 A client sends ApiVersions as the first request on a connection, when it does not know yet which versions the broker
-supports. Two special rules make sure that the client can decode the response. First, the response's header always has
-version 0. Second, if the broker does not support the request's version, it responds with error 35 and with a body of
-*version 0*. This body lists the versions that the broker supports.
+supports.
+
+Two special rules make sure that the client can decode the response to ApiVersions. First, the response's header always
+has version 0. Second, if the broker does not support the request's version, it responds with error 35 and with a body
+of *version 0*. This body lists the versions that the broker supports.
 """
 
 from typing import ClassVar

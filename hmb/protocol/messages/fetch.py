@@ -1,9 +1,10 @@
 """Fetch (1): read records from an offset on. If too few records exist yet, the broker waits for more (a long poll).
 
-The broker responds to a Fetch request when it has `min_bytes` bytes of records, or after `max_wait_ms` ms. The field
-`records` of the response is a range of bytes from the log. The log consists of batches, and the range begins with the
-batch that contains the requested offset. So the first record in the range can have a smaller offset than the requested
-offset. The range can end in the middle of a batch.
+The broker responds to a Fetch request when it has `min_bytes` bytes of records, or after `max_wait_ms` ms.
+
+The field `records` of a Fetch response is a range of bytes from the log. The log consists of batches, and the range
+begins with the batch that contains the requested offset. So the first record in the range can have a smaller offset
+than the requested offset. The range can end in the middle of a batch.
 
 In a *fetch session* (KIP-227, from version 7 on), the broker remembers the partitions that the client reads. Later
 requests and responses of the session then contain only the partitions in which something has changed.

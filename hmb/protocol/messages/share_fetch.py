@@ -1,7 +1,8 @@
 """ShareFetch (78): acquire records of a share group, and acknowledge records that were acquired before (KIP-932).
 
-The broker chooses the records. The response contains whole record batches, and the list `acquired_records`. Only the
-records in this list are acquired for the member. The member has to ignore all other records in the batches.
+The broker chooses the records for a member of a share group. The response contains whole record batches, and the list
+`acquired_records`. Only the records in this list are acquired for the member. The member has to ignore all other
+records in the batches.
 
 In a *share session*, the broker remembers the partitions that the member reads. The first request of the session has
 the session epoch 0 and names all partitions. A later request names only new partitions, and partitions for which it

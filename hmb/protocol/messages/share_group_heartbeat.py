@@ -1,9 +1,10 @@
 """ShareGroupHeartbeat (76): join a share group, stay in it, or leave it (KIP-932).
 
 A share group is a queue: several of its members may read one partition, and each record goes to one of them. A member
-sends ShareGroupHeartbeat at regular intervals. The broker assigns the partitions. In a consumer group, a new owner of a
-partition must wait until the old owner has given up the partition. A member of a share group need not wait, because
-several members may read the same partition.
+sends ShareGroupHeartbeat at regular intervals, and the broker assigns the partitions.
+
+In a consumer group, a new owner of a partition must wait until the old owner has given up the partition. In a share
+group, a new owner reads the partition at once, because several members may read the same partition.
 """
 
 from uuid import UUID

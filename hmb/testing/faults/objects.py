@@ -2,13 +2,13 @@
 
 A file of faults is a list of objects, one object for each fault. A fault of requests has the key `api`, and its other
 keys are the arguments of `Faults.add`. A fault of the disk has the key `disk`, which is the argument `kind` of
-`DiskFaults.add`. Its other keys are the other arguments of this method:
+`DiskFaults.add`. Its other keys are the other arguments of `DiskFaults.add`:
     - {api: PRODUCE, error: NOT_LEADER_OR_FOLLOWER, times: 2}
     - {api: FETCH, topic: orders, delay: 0.5}
     - {disk: slow, seconds: 0.2, topic: orders}
 
-If one object contains a mistake, no fault of the list is added. A test therefore never runs with half of its faults.
-The error message names the number of the object in the list, and the wrong key or value.
+If one object in a list of faults contains a mistake, no fault of this list is added. A test therefore never runs with
+only a part of its faults. The error message names the number of the object in the list, and the wrong key or value.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ so requests take no additional time.
 
 Read in this order:
 1. `authorizer.py`     the decision whether ACLs permit an operation, with an index of the ACLs
-2. `rules.py`          the table: API -> operation and resource
+2. `rules.py`          the table of authorization: API -> operation and resource
 3. `guards.py`         the guard of each API, which runs before the handler
-4. `rule_guards.py`    the guards that apply the table to requests
+4. `rule_guards.py`    the guards that apply the table of authorization to requests
 5. `special_guards.py` the guards of APIs that no rule describes; `topic_guards.py`, `group_guards.py` and
                        `transaction_guards.py` contain most of them
 6. `bindings.py`       the creation, the search and the deletion of ACLs

@@ -1,7 +1,7 @@
 """Guards: functions that apply the table of authorization to requests before the handlers run.
 
-`guarded` puts a guard before each handler. Most guards follow the table in rules.py, and rule_guards.py contains them.
-Some APIs have a guard of their own (special_guards.py), because no rule can describe them.
+`guarded` puts a guard before each handler. Most guards follow the table of authorization (rules.py), and rule_guards.py
+contains them. Some APIs have a guard of their own (special_guards.py), because no rule can describe them.
 """
 
 from __future__ import annotations

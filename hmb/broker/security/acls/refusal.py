@@ -255,8 +255,8 @@ def _is_selected_resource(resource: Any, selects: Selects) -> bool:
 def topic_name(topic: Any, context: RequestContext) -> str:
     """Return the name of a topic in a request or a response. If the message contains the topic's id, look up the name.
 
-    An id has precedence over a name, as in the handlers (`Topics.find`). Otherwise a client could write the name of a
-    permitted topic beside the id of a forbidden topic. Return an empty text if no topic has this id.
+    An id has precedence over a name, as in the handlers (`Topics.find`). Otherwise a client could send the id of a
+    forbidden topic together with the name of a permitted topic. Return an empty text if no topic has this id.
     """
     if isinstance(topic, str):
         return topic

@@ -1,4 +1,4 @@
-"""Checks the requests of the APIs that no rule of the table (rules.py) can describe.
+"""Checks the requests of the APIs that no rule in the table of authorization (rules.py) can describe.
 
 Some APIs have conditions that the table of authorization cannot express. For example, an empty list of topics means all
 topics in DescribeTopicPartitions, and one of several permissions is enough for InitProducerId. `GUARDS` at the end of

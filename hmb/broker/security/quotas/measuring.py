@@ -1,7 +1,7 @@
 """Measures what clients use, and computes how long they have to wait.
 
 A `Meter` is the window or the bucket of tokens for one quota and the clients that share it. The broker creates a meter
-when one of these clients first uses something that the quota limits.
+when a client first uses something that the quota limits.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Throttles clients that exceed their quotas, with wrappers around the handlers.
 
-A wrapper calls the handler, and then counts what the request has used. If the client has exceeded a quota, the response
-contains the time that the client should wait (`throttle_time_ms`). The broker does not trust the client, so it *mutes*
-the connection. It sends the response at once, and then reads no request from this connection until the time is over:
+A wrapper around a handler calls the handler, and then counts what the request has used. If the client has exceeded a
+quota, the response contains the time that the client should wait (`throttle_time_ms`). The broker does not trust the
+client to wait, so the broker *mutes* the connection. The broker sends the response at once, and then reads no request
+from this connection until the time is over:
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
 A broker without quotas does no additional work. The table of handlers contains the wrapper of an API only while a quota
 exists that concerns this API. When an administrator changes a quota, the broker replaces the entries of the table.
 
-Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains them, because a consumer
-with a small quota could otherwise never read a large batch. The average rate is the same as in Kafka.
+Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains the records, because a
+consumer with a small quota could otherwise never read a large batch. The average rate is the same as in Kafka.
 """
 
 from __future__ import annotations

@@ -5,16 +5,19 @@ no lock, no thread and no clock.
 
 *The sliding window.* A quota of 1,000 bytes/s does not mean that each single second has at most 1,000 bytes. The broker
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
-(`quota.window.num`). The window computes how long these bytes would take at the rate of the quota. It compares this
-time with the time that the samples cover, which is at least 10 s. A client can therefore send a short burst without a
-delay. If the bytes would take longer than the samples cover, the client has to wait for the difference, which is the
-*throttle time*:
+(`quota.window.num`). A client can therefore send a short burst without a delay.
+
+The sliding window computes how long the counted bytes would take at the rate of the quota. The window compares this
+time with the time that the samples cover, which is at least 10 s. If the bytes would take longer than the samples
+cover, the client has to wait for the difference, which is the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
-*The bucket of tokens.* The creation of a topic with 1,000 partitions exceeds most rates, but it must be possible. So
-the creation and the deletion of partitions have another rule (KIP-599). A bucket contains tokens, and each partition
-takes one token. A client may take more tokens than the bucket contains. Then the client has to wait until the number of
-tokens is no longer negative. The bucket gets new tokens at the rate of the quota.
+*The bucket of tokens.* The creation of a topic with 1,000 partitions exceeds most rates, but it must be possible.
+Therefore a bucket of tokens, and not a sliding window, limits the creation and the deletion of partitions (KIP-599).
+
+A bucket contains tokens, and each created or deleted partition takes one token. A client may take more tokens than the
+bucket contains. The client then has to wait until the number of tokens is no longer negative. The bucket gets new
+tokens at the rate of the quota.
 
 Source: KIP-13, KIP-124, KIP-599; the arithmetic of Kafka's classes `Rate`, `SampledStat` and `TokenBucket`.
 """

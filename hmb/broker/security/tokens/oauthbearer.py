@@ -5,8 +5,10 @@ The client sends its token in one message. The byte 1, written `\x01` here, sepa
 
 If the token is valid, the broker answers with an empty message. If the token is not valid, the broker answers with a
 short JSON text, and the client acknowledges this text with the byte 1. After this acknowledgement, the broker refuses
-the login. A client may add *extensions* to its first message, before the final byte 1. Each extension is a pair
-`name=value`, followed by the byte 1. HMB ignores the extensions.
+the login.
+
+A client may add *extensions* to its first message, before the final byte 1. Each extension is a pair `name=value`,
+followed by the byte 1. HMB ignores the extensions.
 
 Every client that has the token can log in until the token expires. Use OAUTHBEARER only on listeners with TLS.
 
