@@ -1,4 +1,4 @@
-"""Deferred responses: the broker sends such a response later, for example after the records of a request are on disk.
+"""Deferred responses: responses that the broker sends later, for example after the records of a request are on disk.
 
 The response to a Produce request with acks=all must wait until the records are on disk. Writing them to disk (a sync)
 takes milliseconds, and meanwhile the thread of the connection can handle the next request.

@@ -3,10 +3,11 @@
 A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
 new records. Without a session, each request and each response contains all thousand partitions. In a session, the
 broker remembers the partitions that the consumer fetches, and the offsets in the last response about each partition.
-The requests and responses contain only changes.
+The requests and responses of a session contain only changes.
 
 A partition has *news* if the broker has records or an error for this partition. A partition also has news if its high
-watermark or its log start offset has changed since the last response:
+watermark or its log start offset has changed since the last response. The arrow in this example separates the
+partitions in the request from the partitions in the response:
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)

@@ -36,7 +36,7 @@ class Poll(Protocol):
 
     @property
     def watched(self) -> Iterable[Watchers]:
-        """The waiting thread must add its watcher to each of these sets. For example, each log has a set of watchers.
+        """The sets to which the waiting thread must add its watcher. For example, each log has a set of watchers.
 
         After a later call of `collect`, this property can contain further sets. For example, a share-partition exists
         only after the share coordinator has loaded its state.

@@ -22,8 +22,8 @@ the same offset again, the log repairs the segment (storage/recovery/read_checks
 
 A client that sends Fetch version 4 or later gets the batches without conversion, and checks the CRC itself.
 
-Kafka up to version 3 does not check the CRC of a damaged batch. A Kafka broker converts the damaged records and sends
-them with a new CRC.
+Kafka up to version 3 does not check the CRC of a damaged batch. It converts the damaged records, and sends them with a
+new CRC.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ The client gives each request a number, the correlation id. The response contain
 a Metadata request (key 3) in version 1 with the correlation id 7 and the client id "ab" has the header
 `00 03 00 01 00 00 00 07 00 02 61 62`.
 
-In both versions of the header, the client id begins with an int16 length. (Other strings of a flexible version begin
-with a varint.) So a broker can read the client id even if it does not know the version of the request.
+In both versions of the request header, the client id begins with an int16 length. (Other strings of a flexible version
+begin with a varint.) So a broker can read the client id even if it does not know the version of the request.
 
 Source: KIP-482, RequestHeader.json and ResponseHeader.json. In these files, `api_key` and `api_version` have the names
 `request_api_key` and `request_api_version`.

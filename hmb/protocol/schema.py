@@ -93,9 +93,8 @@ class Plan:
     def encode(self, out: p.Output, message: Struct) -> None:
         """Append the encoded `message` to `out`.
 
-        Suppose that a field does not exist in this version, but the message has another value than the default in it.
-        Then the method raises KafkaError with UNSUPPORTED_VERSION. Raises ValueError if a value does not fit into its
-        field.
+        Raises KafkaError with UNSUPPORTED_VERSION if a field does not exist in this version, but its value in `message`
+        differs from the default. Raises ValueError if a value does not fit into its field.
         """
         values = message.__dict__
         for name, default in self.required_defaults:

@@ -4,7 +4,7 @@ A test of a program does more with a broker than the program itself. Before the 
 into topics. After the run, the test reads records. A test can kill the broker while the program runs, as a crash would
 do, and start it again. At its end, a test deletes all topics, because a new broker for the next test would take longer.
 
-The class `Broker` can also kill and restart a broker during a test. A `BrokerServer` can start and stop only once.
+The class `Broker` can kill and restart a broker during a test, but a `BrokerServer` can start and stop only once.
 Therefore a `Broker` creates a new `BrokerServer` at each restart:
     Broker      port 40001, directory /tmp/hmb-x
       |-- BrokerServer 1     start ... kill       the directory stays as the kill left it

@@ -115,8 +115,8 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 def hmb_secure_broker() -> Iterator[Broker]:
     """Return an embedded broker with TLS and the user `alice`, whose password is `alice-secret`.
 
-    Clients of HMB connect with `security=hmb_secure_broker.security`. `hmb_secure_broker.security` also contains the
-    settings with which other Kafka clients connect.
+    The dict `hmb_secure_broker.security` contains the settings for a client. HMB's clients take the dict as their
+    argument `security`. Other Kafka clients use single settings, such as `sasl.password`.
     """
     from hmb.testing.embedded import Broker
 

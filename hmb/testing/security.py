@@ -1,7 +1,8 @@
 """The security of an embedded broker: `hmb.Broker(users={"alice": "secret"}, tls=True)`.
 
-The users log in with SCRAM-SHA-256 or SCRAM-SHA-512. For TLS, each broker gets certificates of a new private authority
-(hmb/security/certificates.py). The certificates are in a temporary directory, which is deleted with the broker.
+The users of an embedded broker log in with SCRAM-SHA-256 or SCRAM-SHA-512. For TLS, each broker gets certificates of a
+new private authority (hmb/security/certificates.py). The certificates are in a temporary directory, which is deleted
+with the broker.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ If a client does not read, the socket's buffers become full, and the sending thr
 STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, each single wait is short, and the whole
 response could take days.
 
-For this reason, sending the whole response also has a time limit: 30 seconds (PATIENCE), plus one second for each MiB
-(SLOWEST) that the client has read. Example: a client that has read 10 MiB gets 30 + 10 = 40 seconds.
+The time limit for a whole response protects the broker from a client that reads very slowly. The limit is 30 seconds
+(PATIENCE), plus one second for each MiB (SLOWEST) that the client has read. Example: a client that has read 10 MiB gets
+30 + 10 = 40 seconds.
 """
 
 from __future__ import annotations

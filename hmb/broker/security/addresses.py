@@ -1,8 +1,8 @@
 """Refuses the start of a broker that everybody in the network could use.
 
 A listener without authentication serves everybody who can reach its address. Only programs of the same computer can
-reach the loopback address. Programs of other computers can reach any other address. The broker therefore starts such a
-listener at another address only if a setting allows this.
+reach the loopback address. Programs of other computers can reach any other address. Therefore a listener without
+authentication must use the loopback address, unless a setting allows another address.
 """
 
 from __future__ import annotations

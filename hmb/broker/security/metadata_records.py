@@ -1,7 +1,7 @@
 """The records that store users, ACLs and quotas, in the format of Kafka's topic `__cluster_metadata`.
 
 The value of a record begins with three unsigned varints, which select the layout of the bytes after them:
-    frame version (1)   record type   version   the fields of one of the classes below
+    frame version (1)   record type   version   the fields of a class in this module
 
 In Kafka, a record of type 22 removes a credential, a record of type 19 removes an ACL, and the field `remove` removes a
 quota. HMB's file contains only the present state, so it needs no records that remove something.

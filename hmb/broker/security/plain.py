@@ -1,6 +1,6 @@
 """The broker's side of PLAIN: the client sends its name and its password in one message.
 
-The message contains three texts, separated by zero bytes:
+The client's message contains three texts, separated by zero bytes:
     name to act under (may be empty)  NUL  name  NUL  password
 
 PLAIN sends the password without encryption. Use PLAIN only on listeners with TLS. The users and their passwords are in

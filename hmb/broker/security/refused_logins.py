@@ -8,7 +8,8 @@ After a refused login, a listener with SASL waits 0.1 s, sends its response, and
 of the broker's page (`hmb broker --ui`) cannot slow down a client by closing connections. The HTTP server therefore
 calls `is_blocked` before it checks a password.
 
-After MOST_REFUSED refused logins within a minute, a host must wait until the oldest of these logins is a minute old.
+After MOST_REFUSED refused logins within a minute, a host can try another password only when the oldest of these logins
+is a minute old.
 """
 
 from __future__ import annotations

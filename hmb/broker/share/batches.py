@@ -1,7 +1,8 @@
 """Reads the headers of the record batches that a member of a share group may acquire.
 
-The broker must know which offsets each batch contains, because a member acquires offsets. The broker reads only the
-headers of the batches (61 bytes each). The connection later sends the batches themselves from the file with `sendfile`.
+A member of a share group acquires ranges of offsets, so the broker must know which offsets each batch contains. The
+broker reads only the headers of the batches (61 bytes each). The connection later sends the batches themselves from the
+file with `sendfile`.
 """
 
 from __future__ import annotations

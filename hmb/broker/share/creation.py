@@ -1,6 +1,6 @@
 """Creates the parts of the coordinator layer that share groups need.
 
-The broker imports this module when it has a share group (`ShareGroups` in hmb/broker/coordinators.py).
+The broker imports this module only when it needs share groups (`ShareGroups` in hmb/broker/coordinators.py).
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ The settings of the subscription "slow-consumers" are, for example:
     interval.ms=10000
     match=client_id=billing-.*,client_software_name=librdkafka
 
-Each text in `metrics` is the beginning of the names of metrics, and "*" stands for all metrics. `match` is a list of
-conditions `name=expression`. A client must fulfil all conditions: the whole value must match the expression (RE2). A
-subscription without conditions applies to every client.
+The setting `metrics` of a subscription is a list of texts. Each text is the beginning of the names of metrics, and "*"
+stands for all metrics. The setting `match` is a list of conditions `name=expression`. A client must fulfil all
+conditions: the whole value must match the expression (RE2). A subscription without conditions applies to every client.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ afterwards. A client sees no difference: in both cases it gets no response. But 
 the log only after `cut="after"`. Idempotent producers exist because of this difference.
 
 If a fault has no topic, its error is the response to the whole request. If a fault selects a topic, the error is only
-in this topic's part of the response, and the broker's handler answers the other parts. The module `refusal.py` builds
-the response with the error for any API.
+in this topic's part of the response, and the broker's handler answers the other parts. The module
+broker/security/acls/refusal.py can build a response with an error for any API.
 
 In a fetch session (KIP-227), a Fetch request names only the partitions that have changed. A fault with a topic or an
 error needs the names of all partitions. Therefore the broker uses no fetch sessions while it has such a fault. A client

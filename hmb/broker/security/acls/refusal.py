@@ -4,7 +4,7 @@ Before a handler runs, the broker can refuse a part of a request, or all of it, 
 reasons: ACLs forbid the part (guards.py), or a test simulates a fault (hmb/testing/faults).
 
 The responses of the APIs have error codes in different fields: one for the whole response, or one for each topic,
-partition, group or transactional id. The module reads from the message classes which fields contain error codes.
+partition, group or transactional id. This module reads from the message classes which fields contain error codes.
 
 The module works in three steps. For example, a client sends a Produce request for the partitions 0 and 1 of topic "a".
 A test has added a fault, so that partition 1 must get the error NOT_LEADER_OR_FOLLOWER (code 6):

@@ -1,6 +1,6 @@
 """Checks tokens: JSON Web Tokens (JWT), which the package PyJWT decodes and verifies.
 
-A token has three parts, separated by dots. Each part is base64 text:
+A signed token has three parts, separated by dots. Each part is base64 text:
     header      {"alg": "RS256", "kid": "key-1"}               the algorithm of the signature, and the id of the key
     claims      {"sub": "alice", "exp": 1790000000, ...}       the name of the client, and when the token expires
     signature   the identity provider's signature of the two other parts

@@ -6,12 +6,13 @@ logs in with SCRAM, but uses the token's id as its name, and the token's HMAC as
     token id   a random text, for example DZtEE2nVTMiQLPGn5wxjVw; it is not secret
     HMAC       HMAC-SHA-512(delegation.token.secret.key, token id); it is secret
 
-The broker stores the token id, but never the HMAC, because it can compute the HMAC from the secret key. If somebody
-steals the broker's file, it contains no HMAC, so the thief cannot log in. If the secret key changes, all tokens become
-invalid.
+The broker stores the id of a delegation token, but never its HMAC. The broker can compute the HMAC from the secret key.
+If somebody steals the broker's file, the file contains no HMAC, so the thief cannot log in. If the secret key changes,
+all tokens become invalid.
 
-A token has two times. At the *expiry time*, the token becomes invalid. Before this time, the owner of the token or a
-*renewer* can set a later expiry time, as often as they want. No expiry time can be later than the *max time*.
+A delegation token has two times. At the *expiry time*, the token becomes invalid. Before this time, the owner of the
+token or a *renewer* can set a later expiry time, as often as they want. No expiry time can be later than the *max
+time*.
 
 Source: KIP-48, KIP-373, KIP-900; `DelegationTokenControlManager` of Kafka.
 """

@@ -1,6 +1,7 @@
 r"""The broker's side of OAUTHBEARER: a state machine that receives one token.
 
-The client sends its token in one message. The byte 1, written `\x01` here, separates the parts of this message:
+An OAUTHBEARER client sends its token in one message. The byte 1, written `\x01` here, separates the parts of this
+message:
     n,, \x01 auth=Bearer TOKEN \x01 \x01
 
 If the token is valid, the broker answers with an empty message. If the token is not valid, the broker answers with a

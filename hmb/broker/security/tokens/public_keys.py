@@ -1,7 +1,7 @@
 """The public keys of an identity provider: a JSON Web Key Set (JWKS) in a file or at an address.
 
-The broker keeps the keys in memory and loads them again after a while, because a provider sometimes replaces its keys.
-If a token names a key that the broker does not know, the broker also loads the keys again, but at most once in 30
+The broker keeps the public keys in memory and loads them again after a while, because a provider sometimes replaces its
+keys. If a token names a key that the broker does not know, the broker also loads the keys again, but at most once in 30
 seconds. Otherwise a client that sends many tokens with unknown keys could cause many downloads.
 
 Source: RFC 7517.
