@@ -98,8 +98,8 @@ def test_fencing(answer):
 def test_after_the_end(answer):
     """After a call of `end`, another call of `end` with the same outcome returns, and writes nothing.
 
-    A call with the other outcome raises `Ended` and writes nothing, and so does a call of `add`. These rules also hold
-    after a restart.
+    A call with the opposite outcome raises `Ended` and writes nothing. A call of `add` also raises `Ended` and writes
+    nothing. These rules also hold after a restart.
     """
     for outcome, other in (("commit", "abort"), ("abort", "commit")):
         for restarts in (False, True):
