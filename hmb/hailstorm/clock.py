@@ -7,7 +7,7 @@ records below these offsets. Each tuple carries the partition and the offset of 
 Processors can therefore save their states at the same clock without locks and without messages to each other.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
-offset o is at or below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
+offset o is below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
 record at offset 4 is not:
     partition     records at offsets       C[p]    included in C
     tags-0        0  1  2  3  4  5  6       4       0, 1, 2, 3
@@ -81,7 +81,7 @@ class Clock(Mapping[TopicPartition, int]):
         return self <= other and self != other
 
     def includes(self, partition: TopicPartition, offset: int) -> bool:
-        """Return whether a tuple from `partition` at `offset` is at or below this clock."""
+        """Return whether a tuple from `partition` at `offset` is below this clock."""
         return offset < self._offsets[partition]
 
     def has_reached(self, goal: Clock) -> bool:

@@ -75,7 +75,7 @@ class Payloads:
         return len(self.tuples)
 
     def ids(self) -> list[TupleId]:
-        """Return the identity of each tuple."""
+        """Return the identity of each tuple: its partition, offset, path and number."""
         topic, partition = self.partition
         path = "/".join(self.path)
         numbers = self.numbers or [(0,) * len(self.path)] * len(self.tuples)

@@ -2,8 +2,8 @@
 
 Only a sink changes the outside world, and a replay cannot undo these changes. The Hailstorm paper does not solve this
 problem ("non-idempotent operations may have unexpected results", chapter 3.5). Hailstorm has four kinds of sinks:
-    Sink                  calls write(tuple) at once. Each output is written at least once. After a crash the outputs of
-                          tuples above the last snapshot are written again, and may have other running values.
+    Sink                  calls write(tuple) at once. Each output is written at least once. After a crash the outputs
+                          since the last snapshot are written again, and may have other running values.
     IdempotentSink        calls write(id, tuple) at once. After a crash an output is written again with the same id. A
                           target that overwrites by id therefore holds each output once.
     HeldBackSink          calls write(tuples, clock) when a snapshot is complete, with outputs that no replay can
@@ -19,12 +19,13 @@ a crash, the bolts do not send outputs below the clock of the snapshot again.
 A `TransactionalSink` writes to a *target*. The package `hmb.hailstorm.targets` has targets for SQLite, for any DB-API
 connection, and for a topic.
 
-**Errors.** If `write` or a target raises an exception, a restart helps only if the cause of the exception can end.
-Hailstorm assumes that OSError, KafkaError, and a database's OperationalError and InterfaceError have such a temporary
-cause. The runner then starts the sink again, and the sink repeats the outputs above the last snapshot. Every other
-exception ends the topology. A mistake in an SQL statement also ends the topology, because a restart cannot repair the
-statement. If `write` uses a library with other exceptions for outages, let `write` catch these exceptions and raise
-OSError.
+**Errors.** If `write` or a target raises an exception, a restart helps only if the cause of the exception is temporary.
+Hailstorm assumes that OSError, KafkaError, and a database's OperationalError and InterfaceError have a temporary cause.
+The runner then starts the sink again, and the sink repeats the outputs since the last complete snapshot.
+
+Every other exception ends the topology. A mistake in an SQL statement also ends the topology, because a restart cannot
+repair the statement. If `write` uses a library with other exceptions for outages, let `write` catch these exceptions
+and raise OSError.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """
@@ -81,7 +82,7 @@ class IdempotentSink:
 
 @dataclass(frozen=True)
 class HeldBackSink:
-    """A sink that calls `write` once for each complete snapshot, with all new outputs up to its clock, in order."""
+    """A sink that calls `write` once for each complete snapshot, with the new outputs below the snapshot's clock."""
 
     write: Callable[[Sequence[Any], Clock], object]
 

@@ -35,8 +35,8 @@ change the `version` of the topology. The fingerprint contains no numbers that o
 `allowed_lateness`. A user may change such a number, and keep the store. The new number then applies to the records
 after the newest snapshot.
 
-New partitions of a topic do not change the shape of the topology. The topology has not read the new partitions, so
-their offsets in the clock begin at the first offsets of these partitions.
+New partitions of a topic do not change the shape of the topology. No snapshot contains tuples of a new partition. A
+clock therefore begins with the first offset of the new partition.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """
@@ -252,7 +252,7 @@ class Processors:
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
-        """`partitions` maps each topic that a spout reads to its partition numbers."""
+        """`partitions` contains, for each topic that a spout reads, the numbers of its partitions."""
         self.topology = topology
         self.by_name: dict[str, Processor] = {}
         self.followers = {name: topology.followers(name) for name in topology.nodes}

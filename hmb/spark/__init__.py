@@ -1,4 +1,4 @@
-"""Spark reads and writes topics: `spark.read / readStream / write / writeStream.format("hmb")`, in plain Python.
+"""The data source `hmb`, with which Spark reads and writes topics. It is written in plain Python.
 
 Problem: Spark's own Kafka connector is a Java library. Before its first query, a Spark session must load the jar file
 of this library, in the version that matches Spark.

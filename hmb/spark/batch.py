@@ -71,10 +71,10 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """The reader of a batch query with the option pushFilters.
+    """The reader of a batch query with the option pushFilters. Only this reader has Spark's method `pushFilters`.
 
-    `BatchReader` has no method `pushFilters`. With this method, Spark would raise an error unless the setting
-    `spark.sql.python.filterPushdown.enabled` is on.
+    If every reader had this method, each query would need the setting `spark.sql.python.filterPushdown.enabled`.
+    Without the setting, Spark raises an error for a reader with this method.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:

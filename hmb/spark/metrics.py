@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 class Lag(NamedTuple):
     """The lags of the partitions that a query reads: the smallest, the average, the largest and the sum.
 
-    `bytes` is the estimated size of the records that the query has not read yet. `bytes` is None if `lag` has no Admin.
+    `bytes` is the estimated size of the records that the query has not read yet. It is None if the function `lag` was
+    called without an Admin.
     """
 
     minimum: int

@@ -61,7 +61,7 @@ class TopicDeleted(KafkaError):
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
     """Call `action`. After a temporary error, for example while a broker restarts, call `action` again.
 
-    After the error `TopicDeleted`, also call `action` again, because `action` then looks up the partitions again. The
+    The error `TopicDeleted` counts as temporary, because `action` looks up the partitions again in each call. The
     option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
     """
 

@@ -1,9 +1,9 @@
 """Parse and check the options of the data source. The options are the same as in Spark's Kafka connector.
 
-Spark passes the options in a dictionary. The names can be in upper or lower case. If the name of an option
-starts with `kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client
-settings would change what Spark itself decides, for example the offsets to read. This module refuses these settings,
-and its messages give the same advice as Spark's Kafka connector.
+Spark passes the options in a dictionary. The names can be in upper or lower case. If the name of an option starts with
+`kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client settings would
+change what Spark itself decides, for example the offsets to read. This module refuses these settings, and its messages
+give the same advice as Spark's Kafka connector.
 
 Several options together decide three things:
     topics          exactly one of subscribe, subscribePattern and assign must be set
@@ -65,7 +65,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """The parsed options of a query that reads. Spark pickles them and sends them to the tasks."""
+    """The parsed options of a query that reads topics. Spark pickles the options and sends them to the tasks."""
 
     bootstrap_servers: str
     subscribe: tuple[str, ...] = ()
@@ -348,7 +348,7 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
 
 
 def _check_order(starting: Bound, ending: Bound) -> None:
-    """Check the start and the end of a batch query, if both name an offset or a time for each partition.
+    """Check the start and the end of a batch query, if both options contain an offset or a time for each partition.
 
     Raises OptionError if the start and the end name different partitions, or if the end of a partition is before its
     start.

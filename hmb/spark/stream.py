@@ -22,19 +22,20 @@ reports data loss (DataLossError of the module `tasks`) in these cases:
 - the log start offset of a partition is above the next offset to read, because records were deleted;
 - the log end offset is below the next offset to read, because the topic was deleted and created again.
 
-With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to
-99 of a topic. The topic is deleted and created again, and now contains 10 records. The query then reads the new log
-from its start. Spark's Kafka connector would skip these 10 records.
+With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to 99 of
+a topic. The topic is deleted and created again, and now contains 10 records. The query then reads the new log from its
+start. Spark's Kafka connector would skip these 10 records.
 
-A topic that is deleted and created again can also have more records than before. Its log end offset then does not show
-the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector does not
-check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. The query cannot
-start at offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic is
-deleted and created again while the query is stopped, the reader does not notice the change. The checkpoint contains no
-topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
+A topic that is deleted and created again can soon have more records than the old topic. The log end offset then does
+not show the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector
+does not check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. The
+query cannot start at offset 0, because a batch that Spark repeats after a crash would then contain other records.
 
-Trigger.AvailableNow ignores minOffsetsPerTrigger. A query with this trigger that waited for a minimum could end before
-it has read all available records.
+If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
+checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
+
+With Trigger.AvailableNow, the query ignores the option minOffsetsPerTrigger. If the query waited for a minimum number
+of offsets, it could end before it has read all available records.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the next offset to read of each partition. For a new partition, this is the log start offset.
+        """Return the offset at which the query reads on in each partition: in a new one, the log start offset.
 
         Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """

@@ -200,7 +200,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _timestamps(column: pa.Array) -> pa.Array:
-    """Replace null by -1. If the column contains no null, return it unchanged."""
+    """Replace each null in the column by -1. If the column contains no null, return the column unchanged."""
     if not column.null_count:
         return column
     return pc.fill_null(column.cast(pa.int64()), -1).cast(column.type)

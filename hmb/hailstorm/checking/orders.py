@@ -1,6 +1,7 @@
 """Checks whether tuples reach each node, and whether the results are the same in many orders of events.
 
-The module also checks whether the grouping of each bolt sends all tuples with the same key to the same instance.
+A second check finds wrong groupings: the grouping of each bolt must send all tuples with the same key to the same
+instance.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
 
 
 def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
-    """Return the number of late records for each spout that has any. `records` contains the records of each topic."""
+    """Return the number of late records, for each spout that has late records. `records` contains all records."""
     found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
     return {name: count for name, count in found.items() if count}
 
@@ -104,7 +105,7 @@ def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: S
 
 
 def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iterator[str]:
-    """Yield a problem if the grouping can send two tuples with the same key of the state to different instances."""
+    """Yield a problem if the grouping can send two tuples with the same state key to different instances."""
     if node.parallelism == 1:
         return
     found: dict[Any, tuple[Any, Any]] = {}  # key -> (grouping, tuple) of the first tuple with this key
@@ -205,7 +206,7 @@ def _advice(topology: Topology, node: Declaration) -> str:
 
 
 def _without_sinks(topology: Topology, seen: Seen) -> Topology:
-    """Return a copy of a topology whose sinks do nothing.
+    """Return a copy of a topology. The sinks of the copy do nothing.
 
     If `seen` contains the name of a node, the copy of this node adds its observations to `seen[name]`.
     """

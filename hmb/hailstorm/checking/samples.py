@@ -15,7 +15,7 @@ from hmb.hailstorm.topology import Topology
 
 
 def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
-    """Return the error texts of the dead letters of each spout that has any.
+    """Return, for each spout with dead letters, a list of their error texts.
 
     A dead letter is a record for which the spout's function `convert` raises an error.
     """

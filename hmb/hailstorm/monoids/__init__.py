@@ -11,16 +11,19 @@ values belong to a commutative monoid. With such states, exactly-once results ar
 tuples in any order. The state of a bolt is the merge of one small state for each tuple. By the laws, the order and the
 grouping of these merges do not matter.
 
-While the topology takes a snapshot at clock C, a bolt receives tuples at or below C and tuples above C interleaved. The
-bolt merges the tuples at or below C into a state A, and the tuples above C wait. When A is complete, the bolt saves A
-as its snapshot at C. During the save, the waiting tuples and all later tuples enter a state B. The bolt then continues
-with merge(A, B), as if it had never split its state. After a crash, the bolt loads A and receives the tuples above C
-again. The order of these tuples may differ from the first time, but the bolt arrives at the same state.
+While the topology takes a snapshot at clock C, a bolt receives tuples below C and tuples above C interleaved. The bolt
+merges the tuples below C into a state A, and the tuples above C wait. When A is complete, the bolt saves A as its
+snapshot at C. During the save, the waiting tuples and all later tuples enter a state B. The bolt then continues with
+merge(A, B), as if it had never split its state. After a crash, the bolt loads A and receives the tuples above C again.
+The order of these tuples may differ from the first time, but the bolt arrives at the same state.
 
-Two kinds of states look like commutative monoids, but are not. The first kind is floats under addition, which is not
-associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats exactly. The
-second kind is a map of sums that keeps only its n largest entries: it forgets partial sums. `TopN` therefore keeps the
-largest value of each key and adds nothing. So `TopN` is right only for values that grow, and it does not check this.
+Two kinds of states look like commutative monoids, but are not:
+- Floats under addition. This addition is not associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and
+  `FloatSum` therefore add floats exactly.
+- A map of sums that keeps only its n largest entries. Such a map forgets partial sums. `TopN` therefore keeps the
+  largest value of each key and adds nothing. Its result is correct only if the value of a key never becomes smaller,
+  and `TopN` does not check this.
+
 The function `hailstorm.check` tests the laws on a user's own states.
 
 Read in this order:

@@ -12,10 +12,11 @@ A stream does not end, so a map of windows would grow forever. An *event-time wa
 an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
 module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records.
 
-When a snapshot begins, a bolt drops the windows that end at or below W. A late value, with an event time before W, can
-still arrive after that. The bolt does not merge this value into the dropped windows. Otherwise a new count of 1 would
-replace the complete count of a dropped window. With sliding windows, some windows of the late value can still be open,
-and the value enters these windows. A bolt counts the value as late only if all windows of the value have ended.
+Let W be the watermark of a bolt. When a snapshot begins, the bolt drops the windows that end at or below W. After that,
+a late value (with an event time before W) can still arrive. The bolt does not merge this value into the dropped
+windows. Otherwise a new count of 1 would replace the complete count of a dropped window. With sliding windows, some
+windows of the late value can still be open, and the value enters these windows. A bolt counts the value as late only if
+all windows of the value have ended.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """

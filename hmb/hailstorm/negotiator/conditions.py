@@ -1,4 +1,4 @@
-"""The conditions: for each event of the negotiator's table, one function that decides whether the event has occurred.
+"""The conditions of the negotiator's events. For each event, one function decides whether the event has occurred.
 
 A condition depends only on the present values of the master state, the registry and the time. It never depends on
 messages or on their order. A negotiator that has just been elected, or that missed ten changes of the registry,
@@ -27,7 +27,7 @@ Answer = Callable[[MasterState, Report], bool]
 
 @dataclass(frozen=True)
 class NegotiatorSettings:
-    """Two times (s): how long data flows between two snapshots, and how long a phase waits for answers.
+    """The two times of the negotiator, in seconds: `grace_period` between two snapshots, and `patience` for each phase.
 
     If `grace_period` is None, the negotiator takes only one snapshot, when the topology ends.
     """

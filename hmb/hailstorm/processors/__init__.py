@@ -3,8 +3,10 @@
 Each state machine of this folder does the work of one processor in one epoch. A driver calls a state machine when the
 master state changes, when payloads arrive, and when a save has ended. After each call, the fields of the state machine
 contain the payloads to send, the state to save, and the report. A state machine never waits, reads the time or opens a
-file. The runners drive the state machines with threads and sockets. The module `hmb.hailstorm.simulation` drives them
-with a seeded random order of events.
+file.
+
+Two kinds of drivers exist. The runners call the state machines from threads, and connect them with sockets. The module
+`hmb.hailstorm.simulation` calls them with a seeded random order of events.
 
 This table shows the methods of a state machine on the left side, and its fields on the right side:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
@@ -12,19 +14,19 @@ This table shows the methods of a state machine on the left side, and its fields
     saved(clock)        the save has ended                      report   the value of the registry entry
 
 **The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
-S to A. A tuple from partition p at offset o is at or below C if o < C[p], and above C otherwise:
+S to A. A tuple from partition p at offset o is below C if o < C[p], and above C otherwise:
     split at C                 A = S
-    tuple t at or below C      A = merge(A, lift(t)),  outputs computed from A
+    tuple t below C            A = merge(A, lift(t)),  outputs computed from A
     tuple t above C            t waits
     low water mark reaches C   A is complete and is saved in the background, B = empty
     all tuples above C         B = merge(B, lift(t)),  outputs computed from merge(A, B); the waiting tuples come first
     saved                      S = merge(A, B)
 
-While a bolt saves a snapshot at clock C, its state has two parts: A with the tuples at or below C, and B with the
-tuples above C. In the Hailstorm paper, a bolt computes the outputs of all tuples from merge(A, B). In this
-implementation, a bolt computes the outputs of tuples at or below C from A alone. The next bolt merges these outputs
-into its own state A, which it saves as its snapshot at C. If the first bolt computed an output from merge(A, B), this
-snapshot would contain tuples above C. In a bolt without a state, no tuple waits during a snapshot.
+While a bolt saves a snapshot at clock C, its state has two parts: A with the tuples below C, and B with the tuples
+above C. In the Hailstorm paper, a bolt computes the outputs of all tuples from merge(A, B). In this implementation, a
+bolt computes the outputs of tuples below C from A alone. The next bolt merges these outputs into its own state A, which
+it saves as its snapshot at C. If the first bolt computed an output from merge(A, B), this snapshot would contain tuples
+above C. In a bolt without a state, no tuple waits during a snapshot.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the
@@ -32,13 +34,14 @@ minimum of the marks of all its upstream processors, and no tuple below this min
 minimum reaches the clock C of a snapshot, the bolt has received all tuples for this snapshot.
 
 The rule of the Hailstorm paper for low water marks fails in three cases. HMB therefore has three additional rules:
-- A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would
-  never receive a mark either, and the snapshot would wait forever.
+- A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would never
+  receive a mark either, and the snapshot would wait forever.
 - A bolt saves its snapshot when its mark is at or above the clock of the snapshot. A bolt that waited for a mark equal
   to the clock could wait forever. For example, at a transaction marker or a compacted record, a spout goes from offset
   7 to offset 9, and never sends the mark 8.
-- The minimum for a partition includes only the upstream processors that records of this partition can reach. The spout
-  of tags-0, for example, sends no mark for tags-1.
+- A bolt takes the minimum of the marks for each partition separately. The minimum for a partition includes only the
+  upstream processors that records of this partition can reach. The spout of tags-0, for example, sends no mark for
+  tags-1.
 
 Read in this order:
 - `low_water_marks`   the minimum of the marks of the upstream processors

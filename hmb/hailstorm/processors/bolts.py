@@ -102,7 +102,7 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Return the tuples of `payloads` that are at or below `clock`. Keep the other tuples in `_waiting`.
+        """Return the tuples of `payloads` that are below `clock`. Keep the other tuples in `_waiting`.
 
         `clock` is the clock of the snapshot in progress. The other tuples are not part of this snapshot. They wait
         until the state of the snapshot is complete.
@@ -211,9 +211,10 @@ class BoltMachine:
     # -- snapshots
 
     def _split(self) -> None:
-        """Begin the snapshot at the clock that the negotiator has requested, unless an older save is in progress.
+        """Begin the snapshot at the clock that the negotiator has requested.
 
-        If an older save is in progress, `saved` calls `_split` again at the end of this save.
+        If the bolt still saves an older snapshot, do nothing. `saved` calls `_split` again when the older snapshot is
+        saved.
         """
         if self._desired is not None and not self._is_saving:
             if self._desired != self.report.stored:  # If they are equal, this snapshot is already stored.
@@ -223,7 +224,7 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """Request a save of the state if no more tuples at or below the clock of the snapshot can arrive.
+        """Request a save of the state if no more tuples below the clock of the snapshot can arrive.
 
         All later tuples are above the clock. They enter a second state, which is not part of the snapshot.
         """

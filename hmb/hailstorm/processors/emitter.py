@@ -3,8 +3,8 @@
 One call to `emit` makes one `Payloads` for each instance of each following node. The grouping of the following node
 selects the instance for each tuple. The low water mark goes to every instance, even to an instance without a tuple.
 
-If the following node is a bolt that combines, the emitter first merges the tuples by key (module `combiner`), and then
-distributes the merged rows.
+If the following node is a bolt with a combiner, the emitter first merges the tuples by key (module `combiner`), and
+then distributes the merged rows.
 """
 
 from __future__ import annotations

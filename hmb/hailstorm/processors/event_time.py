@@ -18,9 +18,9 @@ and computes the minimum for each partition. The event-time watermark of a bolt 
 are not idle. If all partitions are idle, the watermark does not change. The watermark never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
-for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next
-record of this partition can then be before the watermark. If a window of this record is already closed, the bolt does
-not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
+for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. When the partition gets a
+record again, the event time of this record can be before the watermark. If a window of this record is already closed,
+the bolt does not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
 
 Whether a partition is idle depends on the moment at which the spout reads the partition, so a replay may come to
 another decision. In each snapshot, a bolt therefore saves its event-time watermark together with its state. A replay

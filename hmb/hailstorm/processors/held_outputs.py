@@ -6,7 +6,8 @@ output's origin is below the clock of a complete snapshot. Until then, the sink 
 The saved outputs are necessary because bolts that start from clock C never send the outputs below C again. If the sink
 lost these outputs in a crash, no processor would have them.
 
-In this example, two outputs arrive at the sink: t from an offset below C, and u from an offset at or above C:
+In this example, the sink receives two outputs and then takes part in a snapshot at clock C. The output t comes from an
+offset below C, and the output u comes from an offset at or above C:
     arrives      held by the sink     saved in the snapshot at C     when C is complete
     t            t                    t                              the sink writes t, and no longer holds it
     u            t, u                 -                              the sink still holds u
@@ -43,7 +44,7 @@ class HeldOutputs:
         self.partitions += [payloads.partition] * len(payloads)
 
     def up_to(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs whose origins are at or below `clock`, as a new object."""
+        """Return the outputs whose origins are below `clock`, as a new object."""
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:

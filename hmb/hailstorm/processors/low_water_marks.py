@@ -13,8 +13,9 @@ topn-0:
     count-2                     8       41
     low water mark              7       38
 
-The low water mark (tags-0: 7, tags-1: 38) means: each tuple that topn-0 has not yet received comes from offset 7 or
-above in tags-0, or from offset 38 or above in tags-1.
+The bolt topn-0 with the low water mark (tags-0: 7, tags-1: 38) can still receive tuples from records at offset 7 and
+above in partition tags-0, and at offset 38 and above in partition tags-1. It receives no more tuples from records at
+smaller offsets.
 
 Source: Hailstorm, chapter 3.4.2, "Low Water Mark", figure 3.
 """

@@ -6,8 +6,8 @@ topology has a clock to start from, even if none of its bolts has a state.
 
 When a sink starts from a snapshot at clock C, it writes the restored outputs at once. The snapshot at C is complete,
 because the negotiator starts an epoch only from a complete snapshot. The target of a transactional sink returns the
-clock of its last transaction. Let K be this clock. The target already contains the outputs at or below K, and three
-cases exist:
+clock of its last transaction. Let K be this clock. The target already contains the outputs below K, and three cases
+exist:
     K below C     the sink ended after C was complete, but before it wrote the outputs between K and C. The sink
                   now writes these outputs.
     K equal to C  the target contains all outputs up to C

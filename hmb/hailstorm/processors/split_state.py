@@ -1,11 +1,11 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
-A snapshot has a clock, which contains an offset for each partition. A tuple is above the clock if its own offset is at
-least the clock's offset for its partition. During a snapshot, the state A contains the tuples at or below the clock,
-and the state B contains the tuples above it. Before and after a snapshot, S is the whole state. The state of a bolt
-goes through these stages:
+A snapshot has a clock, which contains an offset for each partition. A tuple is below the clock if its own offset is smaller than
+the clock's offset for its partition. Any other tuple is above the clock. During a snapshot, the state A contains the tuples below the clock, and the
+state B contains the tuples above it. Before and after a snapshot, S is the whole state. The state of a bolt goes
+through these stages:
     S           state.a              every tuple enters S
-    gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
+    gathering   state.a = A          tuples below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
     S           state.a              when A has been saved: S = merge(A, B), and every tuple enters S again
 
@@ -13,7 +13,7 @@ While the state A of a snapshot is frozen, a saver thread reads A, so no other t
 enter A at this time. The low water mark has reached the clock of the snapshot, so all tuples for A have arrived.
 
 A bolt with windows has two further values. The first is the number of late tuples. During a snapshot, this number is
-split into two: the late tuples at or below the clock, which are stored with A, and the late tuples above the clock. The
+split into two: the late tuples below the clock, which are stored with A, and the late tuples above the clock. The
 second value is the event time up to which the bolt has dropped windows. This event time is stored with A. The event
 time is never split, because it changes only when a snapshot begins.
 
@@ -32,7 +32,7 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 class SplitState:
     """The state of a bolt instance: one state S, or two states A and B during a snapshot.
 
-    A contains the tuples at or below the clock of the snapshot, and B the tuples above this clock.
+    A contains the tuples below the clock of the snapshot, and B the tuples above this clock.
 
     a         S, or A during a snapshot
     b         B while A is frozen, otherwise None
@@ -60,7 +60,7 @@ class SplitState:
         return self.clock is not None and not self.is_frozen
 
     def merged(self) -> Any:
-        """Return a state with all tuples that have entered this object. The caller must not change it.
+        """Return a state with all tuples that have entered this object. The caller must not change this state.
 
         While a saver thread saves a snapshot, these tuples are in two states: one for the snapshot, and one for the
         tuples above its clock. The method then merges the two states. At any other time, one state has all tuples.
@@ -70,9 +70,9 @@ class SplitState:
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
 
-        At this moment all spouts are paused at `clock`, so the watermark comes only from tuples at or below `clock`.
-        Later in the snapshot, the watermark also comes from tuples above `clock`. If the bolt dropped a window
-        because of such a watermark, a replay from `clock` could contain tuples of this window that are not late.
+        At this moment all spouts are paused at `clock`, so the watermark comes only from tuples below `clock`. Later in
+        the snapshot, the watermark also comes from tuples above `clock`. If the bolt dropped a window because of such a
+        watermark, a replay from `clock` could contain tuples of this window that are not late.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark
@@ -80,7 +80,7 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Mark the state for the snapshot as complete: it contains all tuples at or below the clock of the snapshot.
+        """Mark the state for the snapshot as complete: it contains all tuples below the clock of the snapshot.
 
         From now on, tuples enter a second, empty state.
         """
@@ -94,7 +94,7 @@ class SplitState:
         self.b, self.is_frozen, self.clock, self.late_in_b = None, False, None, 0
 
     def to_value(self) -> Any:
-        """Return what a snapshot of this bolt stores, as a value that the codec can encode.
+        """Return the content of this bolt's snapshot, as a value that the codec can encode.
 
         The value contains the state for the snapshot, the event time up to which windows were dropped, and the number
         of late tuples.

@@ -6,12 +6,13 @@ through a small shared tree of *nodes*. A node is a path with a value of bytes:
     living/count-0      the report of the processor count-0, written by this processor
 
 All nodes of the registry are *ephemeral*: a node belongs to the session that created it, and disappears when this
-session ends. A session ends when its owner closes it, and in two other cases:
+session ends. If the node of a processor disappears, the negotiator treats this processor as lost. A session ends when
+its owner closes it, and in two other cases:
 - A process is killed, so its connection breaks. `RegistryServer` ends the session within milliseconds. ZooKeeper waits
   for the session timeout, because the client could connect again.
 - A process hangs and sends no heartbeats. Both registries end the session after the session timeout.
-If the node of a processor disappears, the negotiator therefore treats this processor as lost. A thread that uses a
-`LocalRegistry` directly has no connection, so these two cases do not occur.
+
+The two cases do not occur for a thread that uses a `LocalRegistry` directly, because this thread has no connection.
 
 A session can *watch* all paths that begin with a prefix. The registry then calls a function of the session, first with
 each value that exists, and after that with each change, in order. If a value is overwritten quickly, the function may

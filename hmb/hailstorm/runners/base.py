@@ -157,7 +157,7 @@ class Runner(ABC):
 
     @abstractmethod
     def _are_processors_running(self) -> bool:
-        """Return whether the thread or the process of a processor still runs."""
+        """Return whether at least one processor still runs (its thread or its process)."""
 
     @abstractmethod
     def _processor_error(self) -> HailstormError | None:

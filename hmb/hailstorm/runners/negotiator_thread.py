@@ -1,9 +1,9 @@
 """The loop of the negotiator: read the registry, take a step, publish the master state.
 
-Several negotiators may run. Each negotiator tries to create the node `master`. The negotiator that succeeds is elected,
-and the others wait until the node disappears. The elected negotiator reads the registry whenever a value changes. Some
-events change no value: the grace period ends, or a phase has waited too long for answers. The negotiator therefore also
-checks for events every 50 ms.
+Several negotiators may run. Each negotiator tries to create the node `master` in the registry. The negotiator that
+succeeds is elected, and the others wait until this node disappears. The elected negotiator reads the registry whenever
+a value changes. Some events change no value in the registry: the grace period ends, or a phase has waited too long for
+answers. The negotiator therefore also checks for events every 50 ms.
 """
 
 from __future__ import annotations

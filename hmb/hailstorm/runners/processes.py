@@ -62,7 +62,7 @@ class WorkerProcess:
         return self.process.poll()
 
     def why(self) -> str:
-        """Return the reason why the worker ended: the reason that it wrote, the signal, or the exit code."""
+        """Return why the worker ended: the reason that the worker wrote to the pipe, the signal, or the exit code."""
         if self._reason is None:
             try:
                 self._reason = os.read(self._pipe, MAX_REASON).decode(errors="replace")

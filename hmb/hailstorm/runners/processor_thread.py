@@ -105,7 +105,7 @@ class ProcessorThread(threading.Thread):
             self._release()
 
     def step(self) -> None:
-        """Take payloads or a notice from the mailbox, let the state machine process them, and send the results."""
+        """Take payloads or a notice from the mailbox, pass them to the state machine, and send the results."""
         work = self._next_work()
         try:
             self._do(work)
@@ -180,8 +180,7 @@ class ProcessorThread(threading.Thread):
     def _read(self) -> None:
         """Pass new records to the spout's state machine.
 
-        Also inform the state machine when the partition is idle, and when the spout has read a bounded topic to its
-        end.
+        If the partition is idle, or if the spout has read a bounded topic to its end, report this to the state machine.
         """
         machine, reader = self._participant.machine, self._reader
         assert isinstance(machine, SpoutMachine) and reader is not None
@@ -254,7 +253,10 @@ class ProcessorThread(threading.Thread):
         return self._reader.first_offset()
 
     def _send_dead_letters(self, machine: SpoutMachine) -> None:
-        """Send the records for which `convert` raised to the dead-letter topic, and wait for the acknowledgments."""
+        """Send the new dead letters to the dead-letter topic, and wait for the acknowledgments.
+
+        A dead letter is a record for which `convert` raised an exception.
+        """
         topic = machine.spout.dead_letters
         if not machine.dead_letters or topic is None:
             return

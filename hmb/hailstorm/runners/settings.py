@@ -80,7 +80,7 @@ class RunResult:
 
 
 def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the number of late tuples, and of dead letters, of each node up to the newest complete clock."""
+    """Return two dicts by node: the late tuples and the dead letters that the newest complete snapshot has counted."""
     at, late, dead = store.completed(), Counter[str](), Counter[str]()
     for name, processor in processors.by_name.items():
         runs, node = processor.node.runs, processor.node.name

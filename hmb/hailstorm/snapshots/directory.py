@@ -18,10 +18,13 @@ it, and syncs the directory. A file that has its final name is therefore complet
 moment. The CRC detects damage that happens later on the disk. The number in a file's name grows with each snapshot of a
 processor. A crash can leave a temporary file behind. The next epoch deletes this file.
 
-The store checks the epoch and renames the file while it holds a lock. Suppose that a process hangs before it takes the
-lock, and a new epoch begins. When the process continues, the check of the epoch fails, so the process does not rename
-its file. The process does not hold the lock while it writes the state. If a process hangs while it holds the lock, it
-blocks the store. Other processes wait at most 10 seconds for the lock, and then raise an error.
+The store checks the epoch and renames the file while it holds a lock. The lock makes the check safe: a process of an
+old epoch cannot rename its file after a new epoch has begun. Suppose that a process hangs before it takes the lock, and
+a new epoch begins. When the process continues, it takes the lock and checks the epoch. The check fails, so the process
+does not rename its file.
+
+The process does not hold the lock while it writes the state. If a process hangs while it holds the lock, it blocks the
+store. Other processes wait at most 10 seconds for the lock, and then raise an error.
 """
 
 from __future__ import annotations

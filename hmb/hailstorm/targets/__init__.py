@@ -14,8 +14,8 @@ Three targets exist. The module `database` contains the first two targets, and `
 When a new instance of a sink starts, the previous instance may still run. The target prevents writes of the previous
 instance. A database target counts the starts in its table, and a topic target uses the producer's transactional id.
 
-When a sink starts, it also checks that the target still contains all outputs that the sink has written. The sink
-compares the clock in the target with its snapshot. A topic target also compares the id of its topic, because the clock
+When a sink starts, it checks that the target contains all outputs that the sink has written. The sink compares the
+clock in the target with the clock of its snapshot. A topic target also compares the id of its topic, because the clock
 is not stored in the topic itself. If the target or its topic was deleted or created again, the topology ends with an
 error.
 

@@ -128,8 +128,8 @@ def _javas() -> Iterator[Java]:
 def _java_in(home: Path, source: str) -> Iterator[Java]:
     """Yield the Java installation in `home`, if its program `java` runs.
 
-    The file `java` alone proves nothing. On macOS, /usr/bin/java can be a program that only prints where to download
-    Java.
+    The existence of the file `java` is not enough. On macOS, /usr/bin/java can be a program that only prints where to
+    download Java.
     """
     try:
         result = subprocess.run(

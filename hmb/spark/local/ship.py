@@ -11,11 +11,11 @@ Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executo
 `spark.executorEnv.PYTHONPATH=hmb` makes this folder visible to Python:
     spark-submit --archives hmb-spark.zip#hmb --conf spark.executorEnv.PYTHONPATH=hmb job.py
 
-The archive of `hmb spark ship` does not contain PySpark, because each worker of a Spark cluster has PySpark. The
-archive also contains no Python and no Java.
+The archive of `hmb spark ship` does not contain PySpark, because each worker of a Spark cluster has PySpark. It
+contains neither Python nor Java.
 
 Limit: the archive contains compiled packages. Workers need the same minor version of Python and the same kind of
-machine as the computer that wrote the archive. PySpark itself also refuses workers with another minor version.
+machine as the computer that wrote the archive. PySpark refuses workers with another minor version anyway.
 """
 
 from __future__ import annotations

@@ -28,15 +28,16 @@ After `init_transactions`, no earlier run of the task can commit any more. So no
 this run has fetched it. The transaction that writes the rows and the new note commits both or aborts both.
 
 Limits:
-- When a batch runs again, each task must get the same rows as before. In a query that has not changed, each task gets
-  the same rows, because the query reads the same ranges. After a `repartition()` without columns, or with another
-  number of tasks, a row can belong to another task than before. The note therefore contains a checksum of the task's
-  rows, which does not depend on their order. If a repeated task has other rows than before, the task fails, so that no
-  row is lost without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at
-  every restart. With the option `failOnChangedRows=false`, the query continues: a repeated task first writes its rows
-  in a new transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction.
-  Otherwise, the task commits the new rows in addition to the old rows, so the query writes at least once. A task
-  without rows does not fetch the note.
+- When a batch runs again, each task must get the same rows as before. A query that has not changed fulfils this,
+  because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a row can
+  belong to another task than before.
+- The note contains a checksum of the task's rows, which does not depend on their order. If a repeated task has other
+  rows than before, the task fails, so that no row is lost without an error. A query that is not deterministic, for
+  example with `rand()`, would therefore fail at every restart.
+- With the option `failOnChangedRows=false`, such a query continues. A repeated task first writes its rows in a new
+  transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction. Otherwise, the
+  task commits the new rows in addition to the old rows, so the query writes at least once.
+- A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - The group of a note has no members. Brokers delete the offsets of such a group after offsets.retention.minutes (7
@@ -86,7 +87,7 @@ NEEDED = (InitProducerIdRequest, AddPartitionsToTxnRequest, TxnOffsetCommitReque
 
 
 class ReplayError(Exception):
-    """A repeated batch has other rows than in its first run, or the batch is older than the newest written batch."""
+    """A repeated batch has other rows than before, or a batch is older than the newest written batch."""
 
 
 class _SameRowsError(Exception):

@@ -54,7 +54,7 @@ class RowSender:
         self.topic: str | None = None  # the topic of the first row
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Queue the rows of a batch. Also check the results that have arrived for earlier rows.
+        """Queue the rows of a batch, and check the results that have arrived for earlier rows.
 
         Raises UndeliveredError, RowError.
         """

@@ -11,7 +11,7 @@ a part of a query:
     sink                            foreachBatch; Spark's driver calls the sink's function
 
 Each row that goes from one node to the next node contains one tuple and its origin. An idempotent sink therefore
-receives the same identities as without Spark. An example of such a row:
+receives each tuple with the same identity as without Spark. An example of such a row:
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 

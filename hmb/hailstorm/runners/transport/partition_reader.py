@@ -8,7 +8,7 @@ raises an error, and the topology ends:
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader cannot detect every topic that was created again. If the new topic already has more records than the old
-topic had, it looks like the old topic. The module `topics` therefore also compares the ids of the topics.
+topic had, the log end does not show the change. The module `topics` therefore also compares the ids of the topics.
 """
 
 from __future__ import annotations
