@@ -1,9 +1,9 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
-A snapshot has a clock, which contains an offset for each partition. A tuple is below the clock if its own offset is smaller than
-the clock's offset for its partition. Any other tuple is above the clock. During a snapshot, the state A contains the tuples below the clock, and the
-state B contains the tuples above it. Before and after a snapshot, S is the whole state. The state of a bolt goes
-through these stages:
+A snapshot has a clock, which contains an offset for each partition. A tuple is below the clock if its own offset is
+smaller than the clock's offset for its partition. Any other tuple is above the clock. During a snapshot, the state A
+contains the tuples below the clock, and the state B contains the tuples above it. Before and after a snapshot, S is the
+whole state. The state of a bolt goes through these stages:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
