@@ -75,7 +75,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Run a file as a module. Its part `if __name__ == "__main__"` does not run, because its name is different."""
+    """Run a file as a module. Its part `if __name__ == "__main__"` does not run."""
     path = path.absolute()
     name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # The CRC separates two files with the same name.
     if name in sys.modules:
