@@ -7,8 +7,8 @@ reader that missed earlier values therefore needs only the newest value.
 
 A report answers one master state, and contains the number of this master state. The negotiator counts the answer only
 if this number is the number of the current master state. Without this rule, a slow spout would cause wrong results. The
-spout's report of the previous pause would look like an answer to the current pause. But the spout has not paused yet,
-and may read further records.
+spout's report of the previous pause would look like an answer to the current pause. But the spout has not paused again
+yet, and may read further records.
 
 The negotiator reads the values that the processors write, and each processor reads the value that the negotiator
 writes:

@@ -58,7 +58,7 @@ class Payloads:
     """The payloads of one partition that one processor sends to another processor.
 
     Invariants: `offsets` and `tuples` have the same length. `numbers` also has this length, or is None. `offsets` are
-    in ascending order. All later tuples of this sender originate at or above `mark`.
+    in ascending order. `mark` is a clock: all later tuples of this sender come from records at or above this clock.
     """
 
     epoch: int

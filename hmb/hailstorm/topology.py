@@ -35,8 +35,8 @@ change the `version` of the topology. The fingerprint contains no numbers that o
 `allowed_lateness`. A user may change such a number, and keep the store. The new number then applies to the records
 after the newest snapshot.
 
-New partitions of a topic do not change the shape of the topology. No snapshot contains tuples of a new partition. A
-clock therefore begins with the first offset of the new partition.
+New partitions of a topic do not change the shape of the topology. The topology has not read a new partition yet, so the
+clock contains the first offset of this partition.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """

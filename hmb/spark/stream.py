@@ -228,7 +228,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the offset at which the query reads on in each partition: in a new one, the log start offset.
+        """Return the next offset to read of each partition. A new partition begins at its log start offset.
 
         Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """

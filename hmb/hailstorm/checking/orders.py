@@ -1,6 +1,6 @@
 """Checks whether tuples reach each node, and whether the results are the same in many orders of events.
 
-A second check finds wrong groupings: the grouping of each bolt must send all tuples with the same key to the same
+For the groupings, the module checks that the grouping of each bolt sends all tuples with the same key to the same
 instance.
 """
 

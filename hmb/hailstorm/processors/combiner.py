@@ -18,8 +18,8 @@ sun` at the offsets 7 to 10, and the bolt counts words:
     9        "sun"
     10       "sun"
 
-A bolt that combines calls `transform` once for each row. For each key and batch, it therefore sends one running value,
-which includes all tuples of the batch.
+A bolt that combines calls `transform` once for each row (key, state) that it receives. For each key and batch, it
+therefore sends one running value, which includes all tuples of the batch.
 
 **Snapshots stay exact.** All tuples of a batch come from one partition. A spout pauses for a snapshot only between two
 batches, so the clock C of the snapshot never divides a batch. Either all tuples of a batch are below C, or none of them

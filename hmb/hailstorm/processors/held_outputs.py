@@ -12,7 +12,7 @@ offset below C, and the output u comes from an offset at or above C:
     t            t                    t                              the sink writes t, and no longer holds it
     u            t, u                 -                              the sink still holds u
 
-The held outputs keep the order in which they arrived. A snapshot stores them in the same order.
+The held outputs are stored in the order of their arrival, also in a snapshot.
 """
 
 from __future__ import annotations

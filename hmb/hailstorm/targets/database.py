@@ -89,8 +89,8 @@ class DatabaseTarget:
     def _claim(self, cursor: Any) -> Clock | None:
         """Begin a new epoch in the row of this sink instance, and return the clock in this row.
 
-        Add the row if it does not exist. The update comes first, because it locks the row until the end of the
-        transaction.
+        Add the row if it does not exist. The method updates the row before it reads the row, because the update locks
+        the row until the end of the transaction.
         """
         row = (self._sink,)
         if not self._execute(cursor, "UPDATE hailstorm_clock SET epoch = epoch + 1 WHERE sink = ?", row):

@@ -49,7 +49,7 @@ class Shipment(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings with which Spark unpacks the archive on each worker and Python finds the packages."""
+        """Spark's settings for the archive: Spark unpacks it on each worker, and Python finds the packages in it."""
         return {"spark.archives": f"{self.path}#{FOLDER}", "spark.executorEnv.PYTHONPATH": FOLDER}
 
 

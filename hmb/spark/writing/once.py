@@ -184,7 +184,7 @@ def _write(
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
-    """Return the note (which batch is written) from the task's newest committed transaction, or None without a note."""
+    """Return the note of the newest batch that the task has committed, or None if the task has no note."""
     with Admin(options.bootstrap_servers, security=options.security) as admin:
         noted = patiently(options, lambda: admin.list_group_offsets(name, require_stable=True))
     return BatchNote.from_offset(max(noted.values())) if noted else None

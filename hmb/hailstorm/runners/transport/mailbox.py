@@ -1,4 +1,4 @@
-"""A mailbox: the queue of a processor, with payloads and notices.
+"""A mailbox is the queue of one processor. It contains payloads and notices.
 
 Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds at most CAPACITY
 payloads. Notices (a new master state, the end of a save) are rare, and the processor takes notices before payloads. A
