@@ -12,7 +12,7 @@ its owner closes it, and in two other cases:
   for the session timeout, because the client could connect again.
 - A process hangs and sends no heartbeats. Both registries end the session after the session timeout.
 
-A thread that uses a `LocalRegistry` directly has no connection, so its session ends only when its owner closes it.
+A thread that uses a `LocalRegistry` directly has no connection and no session timeout.
 
 A session can *watch* all paths that begin with a prefix. The registry then calls a function of the session, first with
 each value that exists, and after that with each change, in order. If a value is overwritten quickly, the function may
