@@ -50,8 +50,8 @@ def with_retries(
     """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
     The functions `retry_for` and `wait` take the error as their argument. `retry_for` returns the time limit in
-    seconds, counted from the first attempt, and 0 for a permanent error. `wait` pauses before the next attempt. If
-    `wait` returns True, or if the time limit is over, `with_retries` makes no further attempt and raises the last
+    seconds, counted from the first attempt. For a permanent error, it returns 0. `wait` pauses before the next attempt,
+    or returns True to prevent this attempt. In this case, and after the time limit, `with_retries` raises the last
     error.
     """
     started = time.monotonic()

@@ -31,11 +31,11 @@ disk. A client can fetch the committed offset 42 only after the record is on dis
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* is a list of records that the journal stores together, and a step. The coordinator runs this step after the
+- A *write* consists of records that the journal stores together, and of a step. The coordinator runs the step after the
   records are stored.
 - A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
 - A *pending* member id has been sent to a client, but the client has not joined with this id yet. A *pending* offset
-  belongs to a transaction that is still open. Kafka uses the word *pending* in both senses, too.
+  belongs to a transaction that is still open. Kafka also uses the word *pending* with these two meanings.
 - A *call* is a JoinGroup or SyncGroup request that waits for its response. A *session* is the time within which the
   next request of a member must arrive, for example 45 s.
 
@@ -55,9 +55,9 @@ Read the modules and folders of this package in this order:
 - `share/`              share groups: several members read one partition, and acknowledge each record
 - `streams/`            streams groups: the broker assigns the tasks of a Kafka Streams application
 
-On a first reading, skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
-wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and `known_names`
-limit the memory that the broker uses for clients. `group_keys` is the table of the record types of
+On a first reading, skip the following modules. `journal_decoder` prints the records of a journal as JSON.
+`group_timer` wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and
+`known_names` limit the memory that the broker uses for clients. `group_keys` is the table of the record types of
 `__consumer_offsets`. `cluster_topics` and `producer_ids` are small and do not depend on the other modules.
 
 Limits: HMB runs as one broker, which coordinates all groups and all transactions. A coordinator therefore never moves

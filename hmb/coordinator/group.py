@@ -10,8 +10,8 @@ A group does not read the system's clock. The caller passes the time to each ste
 returns the time since 1970. So a test can choose the times. The group makes random values only for new member ids.
 
 For example, the leader of a classic group sends SyncGroup. The step for this request adds one `Write` with the group's
-record to `writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds the responses to all
-members to `responses`.
+record to the list `writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds one response for
+each member to the list `responses`.
 """
 
 from __future__ import annotations

@@ -80,11 +80,10 @@ class OffsetManager:
     def begin_end_transaction(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
     ) -> QueuedRecords:
-        """Add the end marker of a transaction to the queue of partition `number` of the journal.
+        """Add the end marker of a transaction to the journal's queue for partition `number`.
 
         After the marker is written, the coordinator commits or discards the producer's pending offsets in this
-        partition.
-        Raises the errors of `begin_commit`. `Journal.write` can later raise INVALID_PRODUCER_EPOCH or
+        partition. Raises the errors of `begin_commit`. `Journal.write` can later raise INVALID_PRODUCER_EPOCH or
         TRANSACTION_COORDINATOR_FENCED.
         """
         committed = marker.control_type is ControlType.COMMIT

@@ -84,8 +84,8 @@ class GroupReading:
     def offsets(self) -> CommittedOffsets:
         """The object that commits and fetches the offsets of the group.
 
-        After `assign`, the consumer is not a member of the group. It can still commit offsets for the group, so this
-        object exists in both cases.
+        After `assign`, the consumer is not a member of the group. But it can still use this object to commit offsets
+        for the group.
         """
         if self._membership is not None:
             return self._membership.offsets

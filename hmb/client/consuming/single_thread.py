@@ -1,4 +1,4 @@
-"""Raises an error if two threads use an object at the same time."""
+"""Detects that two threads use an object at the same time, and raises an error."""
 
 from __future__ import annotations
 

@@ -185,8 +185,8 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
     """Move partitions until the members have nearly equal numbers of partitions.
 
     A partition moves from member A to member B if B also reads the topic, and A has at least two partitions more than
-    B. The loop ends, because each move makes the sum of the squares of these numbers smaller. For example, the numbers
-    3 and 1 become 2 and 2, and the sum of their squares falls from 10 to 8.
+    B. The loop ends, because each move makes the sum of the squares of the members' numbers smaller. For example, the
+    numbers 3 and 1 become 2 and 2, and the sum of their squares falls from 10 to 8.
     """
     moved = True
     while moved:

@@ -7,8 +7,9 @@ the requests:
     membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
 With the membership thread, a slow consumer remains a member of the group. A poll with a short timeout also returns in
-time, because only the membership thread waits for the response to JoinGroup. Both threads use the same `GroupMember`,
-and a lock protects this object. No thread holds the lock while it waits for a broker or calls code of the application.
+time, because only the membership thread waits for the response to JoinGroup. The consumer's thread and the membership
+thread use the same `GroupMember`, and a lock protects this object. Neither thread holds the lock while it waits for a
+broker or calls code of the application.
 """
 
 from __future__ import annotations

@@ -61,11 +61,11 @@ class SenderQueues:
 class PartitionQueue:
     """The queue of one partition. It contains the batches that are not completed yet.
 
-    - While `window` is above 0, the first `in_flight` batches of `batches` are in flight, and `in_flight` is at most
-      `window`.
-    - While `window` is 0, `in_flight` only decreases. A failed batch is not in flight, but stays in `batches`. The
-      batches in flight are therefore not always the first batches.
-    - `open` is None or the last batch of `batches`, and is not in flight.
+    - While `window` is above 0, the batches in flight are the first batches of the queue. Their number `in_flight` is
+      at most `window`.
+    - After a failure, `window` is 0, and no further batch is sent. The failed batch stays in `batches`, but is not in
+      flight. The batches in flight are therefore not always the first batches.
+    - `open` is None or the last batch of `batches`. An open batch is never in flight.
     """
 
     partition: TopicPartition

@@ -1,4 +1,4 @@
-"""The results of `send` and `send_many`. `send` returns a `Delivery` before the record is written.
+"""The results of `send` and `send_many`. Both methods return a result object before the records are written.
 
 An application can wait for the result of `send`. It can also pass a function (`on_delivery`), which the producer calls
 when the result is known:

@@ -45,7 +45,7 @@ class OauthStep(Enum):
 
 
 class OauthReply(Enum):
-    """The two possible contents of the broker's message."""
+    """The two possible contents of the message with which the broker answers a token."""
 
     ACCEPTED = "nothing: the token is valid"
     EXPLAINED = "a JSON text: the token is not valid"

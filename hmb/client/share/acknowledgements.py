@@ -62,7 +62,7 @@ class AcquiredOffsets:
 
 
 def ranges(chosen: dict[int, AcknowledgeType]) -> list[tuple[int, int, list[int]]]:
-    """Return acknowledgements as ranges of consecutive offsets."""
+    """Combine the acknowledgements of neighboring offsets into ranges: `[(first offset, last offset, types)]`."""
     found = []
     numbered: Iterable[tuple[int, int]] = enumerate(sorted(chosen))
     for _, group in groupby(numbered, key=lambda pair: pair[1] - pair[0]):

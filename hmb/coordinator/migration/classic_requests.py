@@ -1,6 +1,6 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group: the requests of members with the classic protocol.
 
-A member with the classic protocol knows only generations, leaders and rebalances. In a mixed group, these words have
+A member with the classic protocol knows only generations, leaders and rebalances. In a KIP-848 group, these words have
 the following meaning:
     the member sends or receives      the meaning in the KIP-848 group
     generation                        the epoch of this member; other members can have other epochs
@@ -14,9 +14,9 @@ the following meaning:
 
 The response to a Heartbeat request asks the member to join again in three cases. In each case, the member must send
 JoinGroup within its rebalance timeout (the join deadline):
-1. The group has a new target assignment: the assignment epoch is greater than the member's epoch. The same applies if
-   the group must still compute a new target assignment and no member uses the KIP-848 protocol, because then only a
-   JoinGroup request can cause the computation.
+1. The group has a new target assignment: the assignment epoch is greater than the member's epoch. The member must also
+   join again if the group has not computed the new target assignment yet and no member uses the KIP-848 protocol. In
+   such a group, only a JoinGroup request starts the computation.
 2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
 3. The member has waited for partitions of other members, and all of them are free now.
 
@@ -212,7 +212,7 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 
 
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
-    """Return the member before the request changes it. If the client is not a member yet, return a new member.
+    """Return the member's state before the request. If the client is not a member yet, return a new member.
 
     If a static member has restarted, its request contains no member id. The result is then a copy of the old member
     with a new member id, so it keeps the partitions. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.

@@ -38,9 +38,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupConverter:
-    """Passes the requests of members to classic groups and KIP-848 groups, and converts groups if a request needs it.
+    """Passes requests to classic groups and KIP-848 groups, and converts a group if a request requires this.
 
-    The caller of a method with a parameter `runner` must hold the lock of this group.
+    Some methods have a parameter `runner`, which is a group. The caller of such a method must hold the lock of this
+    group.
     """
 
     def __init__(

@@ -98,8 +98,8 @@ class MemberDeadlines:
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
         """Remove and return the revocation deadlines that have passed.
 
-        Each item is a pair `(member id, epoch)`. The epoch is the epoch of the member at the start of the deadline. A
-        member that is still in this epoch has not given up its partitions.
+        Each item is a pair `(member id, epoch)`. The epoch is the member's epoch at the time when the deadline was set.
+        A member that is still in this epoch has not given up its partitions.
         """
         late = [(member_id, epoch) for member_id, (epoch, limit) in self._revocations.items() if limit <= now]
         for member_id, _ in late:

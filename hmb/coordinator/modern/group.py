@@ -131,7 +131,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member before the heartbeat changes it. If the client joins the group, return a new member.
+        """Return the member's state before the request. If the client joins the group, return a new member.
 
         Raises KafkaError if the heartbeat contains a wrong id or a wrong epoch.
         """
@@ -185,7 +185,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Replace the static member `old_id`, which has restarted, by `member`, which receives the same target."""
+        """Replace the static member `old_id` by `member` after a restart. The new member receives the same target."""
         self.event_texts.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
@@ -270,7 +270,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
-        """Remove members. If the other members form a classic group then, `successor` contains this classic group."""
+        """Remove members. If the remaining members form a classic group, `successor` contains this classic group."""
         if self.try_downgrade(member_ids, now):
             self.event_texts += [f"member {member_id} is removed: {because}" for member_id in member_ids]
         else:

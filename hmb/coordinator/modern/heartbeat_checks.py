@@ -1,6 +1,6 @@
 """The checks that the heartbeats of KIP-848 groups, share groups and streams groups have in common.
 
-The error messages, and the order of the checks, are Kafka's (`GroupMetadataManager`).
+The error messages and the order of the checks are the same as in Kafka's class `GroupMetadataManager`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ class RecordedSteps:
     - `writes` contains one `Write` for each step that has changed the group. The caller takes the writes from this list
       and stores them.
     - `_records` contains the records of the current step.
-    - `_replaced` contains tombstones that are part of each write until a write succeeds.
+    - `_replaced` contains the tombstones of the group that this group has replaced. They are part of each write until a
+      write succeeds.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class RecordedSteps:
 class StoredRecords:
     """The stored records of one group, and the records of its changes (steps) that are not stored yet.
 
-    - `_in_flight` contains the records that are being written now, by the number of their change.
+    - `_in_flight` maps the number of each change that is being written now to the records of this change.
     - `_values` contains the stored records. It contains tombstones (the value None) only while at least one change is
       being written, because an older change could otherwise store a deleted record again.
     """

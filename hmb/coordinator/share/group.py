@@ -143,9 +143,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
             self.state.increase_epoch(found)
 
     def _assign_if_due(self, interval: int) -> None:
-        """Assign the partitions to the members if needed, and if the last assignment was at least `interval` ms ago.
+        """If the assignment is outdated, compute a new one. Two assignments are at least `interval` ms apart.
 
-        While no member has an assignment, the group does not wait.
+        If no member has an assignment yet, the group computes the first assignment at once.
         """
         now = self._clock()
         is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval

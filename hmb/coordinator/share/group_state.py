@@ -1,6 +1,6 @@
 """The members, epochs and share-partitions of a share group, and the records that store them.
 
-`ModernState` (modern/base_state.py) stores what all KIP-848 groups have, such as members and epochs. `ShareGroupState`
+`ModernState` (modern/base_state.py) stores what all modern groups have, such as members and epochs. `ShareGroupState`
 adds the share-partitions.
 """
 

@@ -1,4 +1,4 @@
-"""The share-partitions that this broker leads, shared by the threads of many connections.
+"""Stores the share-partitions that this broker leads. The threads of many connections use them at the same time.
 
 A `SharePartition` protects its records in flight (in_flight.py) with a lock. The share coordinator (coordinator.py)
 stores each change on disk. A timer calls `wake` when an acquisition lock times out. A member that waits for records has

@@ -1,4 +1,4 @@
-"""The addresses of a streams group: which process answers queries about which partitions.
+"""Lists the addresses of a streams group's processes, with the partitions about which each process answers queries.
 
 A process of a Kafka Streams application can answer queries about its states (*interactive queries*), for example about
 the count of a word. Each process has only the states of its own tasks, so a query must go to the right process. The

@@ -126,8 +126,9 @@ class StreamsMember:
     def check_epoch(self, epoch: int, owned: Tasks | None) -> None:
         """Check the epoch of a heartbeat. `owned` contains the tasks in the heartbeat.
 
-        Accepts 0 and the current epoch. Also accepts the previous epoch, because the member may not have received the
-        response with the current epoch. Otherwise raises FENCED_MEMBER_EPOCH.
+        Epoch 0 and the current epoch are valid. The previous epoch is also valid if `owned` contains only assigned
+        tasks, because the member may have missed the response with the current epoch. For every other epoch, the method
+        raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return

@@ -1,7 +1,7 @@
 """The members, epochs, target assignment and topology of a streams group, and the records that store them.
 
-`ModernState` (modern/base_state.py) stores what all KIP-848 groups have, such as members and epochs. `StreamsState`
-adds the topology, and the settings with which the assignor computed the last target.
+`ModernState` (modern/base_state.py) stores what all modern groups have, such as members and epochs. `StreamsState` adds
+the topology, and the settings with which the assignor computed the last target.
 """
 
 from __future__ import annotations

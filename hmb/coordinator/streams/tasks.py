@@ -42,7 +42,7 @@ class TasksOfSubtopology(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one member, by role: its target tasks, or the tasks that it lists in a heartbeat."""
+    """The tasks of one member, grouped by role. They are its target tasks, or the tasks that its heartbeat lists."""
 
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()

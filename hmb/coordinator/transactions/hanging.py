@@ -13,8 +13,8 @@ For example, producer 7 commits a transaction with epoch 3. The coordinator stor
 error destroys the COMMIT marker in the log of weather-0. In this log, the transaction is open again. At its next start,
 the broker finds the stored state with the same epoch, and writes a new COMMIT marker.
 
-Hanging transactions are rare. Before this comparison, the broker recovers its logs, and this recovery already restores
-most lost markers.
+Hanging transactions are rare. At its start, the broker first recovers its logs, which restores most lost markers. Only
+then does it search for hanging transactions.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """

@@ -10,8 +10,8 @@ If the coordinator completed the transaction before this sync, a power failure c
 would write this marker again. If the coordinator is not sure whether a marker was lost, it writes the marker again. A
 second marker does no harm.
 
-For example, at the end of a transaction with partitions weather-0 and weather-1, the coordinator makes two appends and
-then two syncs.
+For example, a transaction with the partitions weather-0 and weather-1 ends. The coordinator first appends one marker to
+each of the two logs, and then syncs both logs.
 
 Source: KIP-98; Kafka's `TransactionMarkerChannelManager`, `KafkaApis.handleWriteTxnMarkersRequest`.
 """

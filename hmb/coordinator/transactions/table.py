@@ -35,7 +35,7 @@ class TransactionEntry:
         self.settled = threading.Condition(self.lock)
 
     def set_moving(self, is_moving: bool) -> None:
-        """Set `is_moving`. The caller holds the lock."""
+        """Set `is_moving`. If it is false, wake the waiting threads. The caller holds the lock."""
         self.is_moving = is_moving
         if not is_moving:
             self.settled.notify_all()

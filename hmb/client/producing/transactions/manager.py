@@ -88,7 +88,7 @@ class TransactionManager(AtLeastOnce):
         return version
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Let the next abort of a transaction also raise the producer epoch at the coordinator."""
+        """Record that the coordinator must raise the producer epoch when the application next aborts a transaction."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:

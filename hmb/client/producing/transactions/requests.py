@@ -1,8 +1,8 @@
 """Builds the requests of a transaction, and finds the errors in their responses.
 
-A broker does not ask a producer for its transaction version: it reads the version from the requests. A Produce request
-of version 12, for example, adds its partitions to the transaction. A Produce request of version 11 does not. So the
-producer must not mix the versions of requests in this table:
+A producer never reports its transaction version to a broker. The versions of its requests show the transaction version.
+For example, a Produce request of version 12 adds its partitions to the transaction, and a Produce request of version 11
+does not. So a producer must only use requests from one row of this table:
     transaction version    Produce     TxnOffsetCommit    EndTxn
     1                      up to 11    up to 4            up to 4
     2                      12          5                  5
