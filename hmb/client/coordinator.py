@@ -9,9 +9,9 @@ ConsumerMetadata).
 
 When a coordinator stops, another broker becomes the coordinator. The old coordinator then answers NOT_COORDINATOR, or
 does not answer at all, and the client must find the new coordinator. The new coordinator answers
-COORDINATOR_LOAD_IN_PROGRESS until it has loaded its state. A coordinator answers CONCURRENT_TRANSACTIONS while it still
-writes the commit or abort markers of the previous transaction. After each of these errors, the method `ask` sends the
-request again. The method `send` sends a request only once, and the caller of `send` handles the errors.
+COORDINATOR_LOAD_IN_PROGRESS until it has loaded its state. A coordinator answers CONCURRENT_TRANSACTIONS while it is
+still writing the commit or abort markers of the previous transaction. After each of these errors, the method `ask`
+sends the request again. The method `send` sends a request only once, and the caller of `send` handles the errors.
 """
 
 from __future__ import annotations
@@ -151,9 +151,9 @@ class CoordinatorConnection:
             self._connection = None
 
     def interrupt(self) -> None:
-        """Interrupt the request in flight, so that it fails at once. Any thread may call this method.
+        """Interrupt the request in flight, so that it fails immediately. Any thread may call this method.
 
-        All later requests fail, too.
+        All later requests also fail.
         """
         self._interrupted.set()
         connection = self._connection

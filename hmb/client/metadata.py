@@ -12,7 +12,7 @@ further requests.
 
 A `Cluster` stores the last metadata of each topic. The metadata of a topic becomes outdated after `metadata_max_age`
 seconds, or when the client calls `forget`. If a client needs the metadata of an outdated topic, the `Cluster` requests
-the metadata of all outdated topics at once.
+the metadata of all outdated topics in one request.
 
 Brokers learn about a new leader at different times, so a broker may send older metadata than the client has stored. If
 two brokers name different leaders, the leader with the higher *leader epoch* is correct. Since Kafka 2.8, each topic

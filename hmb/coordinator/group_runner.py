@@ -59,7 +59,7 @@ class WaitingCall(Call):
         self._has_response.set()
 
     def wait(self) -> Any:
-        """Wait for the response and return it. The group answers when one of its deadlines passes, or earlier.
+        """Wait for the response and return it. The wait ends at a deadline of the group at the latest.
 
         Raises NETWORK_EXCEPTION if the client has disconnected. The member of this client stays in the group until the
         member's session ends, because the client can connect again.

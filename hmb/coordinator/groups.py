@@ -2,11 +2,12 @@
 
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
 the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
-restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules contain the rest: classic/group.py,
-modern/group.py, share/group.py and streams/group.py contain the behaviour of one group. The modules `requests` of the
-folders modern, share and streams handle the requests for these groups. `GroupConverter` changes the protocol of a group
-(migration/converter.py). `GroupRunner` shares a group between threads, and `OffsetRequests` handles the requests for
-committed offsets.
+restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules do the remaining work:
+- classic/group.py, modern/group.py, share/group.py and streams/group.py contain the behaviour of one group.
+- The modules `requests` of the folders modern, share and streams handle the requests for these groups.
+- `GroupConverter` (migration/converter.py) changes the protocol of a group.
+- `GroupRunner` lets several threads use the same group.
+- `OffsetRequests` handles the requests for committed offsets.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
 removes a group when a client deletes the group, or when the group has no members and its last offset has expired.
@@ -219,7 +220,8 @@ class GroupCoordinator:
     def _find_existing(self, group_id: str) -> GroupRunner:
         """Return the group with this id.
 
-        Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID if no group has this id, and the other errors of `GroupTable.find`.
+        Raises UNKNOWN_MEMBER_ID if no group has this id. Also raises INVALID_GROUP_ID, and the other errors of
+        `GroupTable.find`.
         """
         check_group_id(group_id)
         try:

@@ -108,8 +108,8 @@ class OffsetManager:
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
         """Return the partitions whose offsets have expired in this group.
 
-        The caller deletes these offsets with `begin_delete`. It must hold the group's lock until `begin_delete`
-        returns, so that no member commits a new offset of these partitions before.
+        The caller deletes these offsets with `begin_delete`. The caller must hold the group's lock until `begin_delete`
+        returns, so that no member commits a new offset of these partitions in the meantime.
         """
         self._journal.write_all_queued(group_id)
         with self._lock:
@@ -120,7 +120,7 @@ class OffsetManager:
 
         A new topic can have the same name as a deleted topic. Each offset contains the id of its topic, so this method
         does not delete the offsets of the new topic. If the journal cannot be written, the offsets of the deleted topic
-        stay, too. Their topic id still shows that they do not belong to the new topic.
+        stay in memory and in the journal. Their topic id shows that they do not belong to the new topic.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:

@@ -6,8 +6,8 @@ group, asks the group whether the sender may commit, adds the offsets to the jou
 that all these commits share one sync.
 
 For example, the retention time of committed offsets is 7 days, and the last consumer of a classic group leaves. After 7
-days, `expire` deletes all offsets of the group. The group then has no members and no offsets, so `expire` deletes the
-group, too.
+days, `expire` deletes all offsets of the group. The group then has no members and no offsets, so `expire` also deletes
+the group.
 
 Source: Kafka's `GroupCoordinatorService`; KIP-211.
 """

@@ -108,7 +108,7 @@ class GroupOffsets:
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
         """Delete the offsets that a group has committed for `partitions`.
 
-        Offsets in an open transaction of a producer (pending offsets) are deleted, too.
+        The method also deletes pending offsets: offsets that a producer has committed in an open transaction.
         """
         for producer_id, pending in list(self._pending.get(group_id, {}).items()):
             for partition in partitions:

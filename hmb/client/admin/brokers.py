@@ -206,7 +206,7 @@ def raised(result: T | KafkaError) -> T:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the partition numbers of each topic. Most requests group partitions by topic in this way."""
+    """Return the partition numbers of each topic. Most requests contain partitions in this form."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -75,8 +75,8 @@ def renew_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
 def expire_token(brokers: Brokers, hmac: str, period_ms: int = -1) -> int:
     """Let a token expire `period_ms` from now. Return its new expiry time in ms.
 
-    `hmac` is the HMAC of the token in base64. If `period_ms` is negative, the broker removes the token at once, and the
-    method returns `period_ms`.
+    `hmac` is the HMAC of the token in base64. If `period_ms` is negative, the broker removes the token immediately, and
+    the method returns `period_ms`.
     """
     response = brokers.cluster.send(ExpireDelegationTokenRequest(hmac=_decoded(hmac), expiry_time_period_ms=period_ms))
     return int(_checked(response).expiry_timestamp_ms)

@@ -152,8 +152,8 @@ class Consumer:
     def subscription(self) -> frozenset[str]:
         """The names of the topics in the subscription.
 
-        If the subscription contains a pattern, the consumer looks for new topics at regular times. This property then
-        contains the names that matched the pattern the last time.
+        If the subscription contains a pattern, the consumer looks for new topics at regular intervals. This property
+        contains the names that matched the pattern at the last search.
         """
         return frozenset() if self._discovery is None else frozenset(self._discovery.names)
 
@@ -217,9 +217,9 @@ class Consumer:
         """Return the next records of one partition as Arrow columns.
 
         Return None if no record has arrived within `timeout` seconds. `columns` contains the names of the wanted
-        columns, or is None for all columns. The method creates no columns that are not wanted, and no Python object for
-        a record. It therefore cannot call deserializers, and raises ValueError if the consumer has deserializers. The
-        method needs pyarrow: `pip install 'hmb[arrow]'`.
+        columns, or is None for all columns. The method creates only the wanted columns, and no Python object for a
+        record. The method therefore cannot call deserializers, and raises ValueError if the consumer has deserializers.
+        The method needs pyarrow: `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
         from hmb.records.fast.columns import SCHEMA

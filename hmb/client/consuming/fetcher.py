@@ -150,7 +150,8 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store the yielded batches at once. After Ctrl-C, the fetcher does not fetch them again.
+        The caller must store each batch before it requests the next batch. The position of the partition is already
+        after the batch, so the fetcher does not fetch this batch again.
         """
         self.post()
         leader = self._wait(timeout)

@@ -151,7 +151,7 @@ def is_unknown_topic(error: Exception) -> bool:
 def is_final(error: Exception) -> bool:
     """Return whether the same request would fail again.
 
-    The result is also True for CORRUPT_MESSAGE, although Kafka calls this error retriable. A batch that is corrupt in
-    the log stays corrupt.
+    The result is also True for CORRUPT_MESSAGE, because a batch that is corrupt in the log stays corrupt. Kafka,
+    however, calls this error retriable.
     """
     return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

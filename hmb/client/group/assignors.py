@@ -150,8 +150,7 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
     A member may keep a partition under three conditions:
     - The partition exists.
     - The member still reads the partition's topic.
-    - Since the member received the partition, no other member has received it, in this generation or a later one
-      (KIP-792).
+    - No other member has received the partition in the same generation or in a later generation (KIP-792).
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}

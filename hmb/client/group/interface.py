@@ -6,7 +6,7 @@ show that the member is alive. When a member joins the group, leaves it or chang
 the partitions again. This is called a *rebalance*.
 
 A rebalance changes the partitions that the consumer reads. So the consumer's own thread must handle the change. When
-the consumer polls, `GroupMembership.poll` calls these methods:
+the consumer polls, `GroupMembership.poll` calls these methods of the consumer's `RebalanceListener`:
     on_revoked(partitions)    other members will get these partitions: commit their positions now
     (then the member reports to the coordinator that it has given up these partitions)
     on_assigned(partitions)   this member gets these partitions: read from the committed offsets on

@@ -112,8 +112,8 @@ class Accumulator:
         """Add records to the last batches of their partitions.
 
         The records may go to several batches. For each of these batches, the method appends one `BatchSlice` to
-        `slices`. The call of `send_many` has passed a list of values: `number` is the index of the first record of
-        `rows` in this list.
+        `slices`. `number` is the index of the first record of `rows` in the list of values that the application has
+        passed to `send_many`.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
@@ -232,7 +232,7 @@ class Accumulator:
             self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the sealed batches in a queue that got their first record at or before `moment`."""
+        """Return the sealed batches of `queue` whose first records were added at or before `moment`."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 
@@ -327,7 +327,7 @@ class Accumulator:
         return batch
 
     def _seal_batch(self, batch: ProducerBatch) -> None:
-        """Seal a batch. If the batch is the first in its queue, wake the sender thread."""
+        """Seal a batch: it gets no further record. If the batch is the first in its queue, wake the sender thread."""
         batch.queue.open = None
         if batch.queue.batches[0] is batch:
             batch.queue.sender_queues.changed.notify()

@@ -3,7 +3,7 @@
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
 older broker, this module converts the records to the older format, a message set. Usually, the module converts the
 records of a batch one by one. If a batch is uncompressed, and its records have only values of the same length, the
-module converts the whole batch at once, which is faster.
+module converts the whole batch in one step, which is faster.
 
 Source: Kafka's `ProducerBatch` and `MemoryRecordsBuilder`, and `Sender` (sendProduceRequest).
 """

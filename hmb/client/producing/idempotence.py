@@ -15,9 +15,11 @@ therefore knows that the batch is a copy, and answers with the offset at which i
 
 Two problems arise when the producer gives a batch up. First, the sequence numbers of this batch are missing, so the
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
-may write this copy later. The *producer epoch* solves both problems (KIP-360). For the next batch of the partition, the
-producer raises its epoch by one, and begins with the sequence number 0 again. From then on, the broker rejects each
-batch with a lower epoch. The producer raises the epoch without a request.
+may write this copy later.
+
+The *producer epoch* solves both problems (KIP-360). For the next batch of the partition, the producer raises its epoch
+by one, and begins with the sequence number 0 again. From then on, the broker rejects each batch with a lower epoch. The
+producer raises the epoch without a request.
 
 If the broker has certainly rejected a batch that the producer gives up, a new epoch is not necessary. The next batch
 then gets the sequence numbers of the rejected batch.
@@ -115,7 +117,10 @@ class Idempotence(AtLeastOnce):
     """
 
     def __init__(self, *, required: bool) -> None:
-        """If `required` is False and the broker is too old for idempotence, the producer works without idempotence."""
+        """Create the guarantee. `required` decides what happens if the broker is too old for idempotence.
+
+        If `required` is True, the producer reports an error. Otherwise, the producer works without idempotence.
+        """
         self._required = required
         self._lock = threading.Lock()  # guards `_producer`; a thread also holds it during the request to the broker
         self._producer: ProducerIdAndEpoch | None = None

@@ -306,7 +306,7 @@ class Producer:
     def _topic(self, name: str) -> TopicMetadata:
         """Request the metadata of a topic, and return it.
 
-        After a temporary error, for example while the broker still creates the topic, repeat the request for at most
+        After a temporary error, for example while the broker is creating the topic, repeat the request for at most
         `max_block` seconds.
         """
         check_topic_name(name)

@@ -14,7 +14,7 @@ A sender thread can send the next request before the response to the previous re
 requests of a connection in the order in which they arrive. The window of a queue (module `batch`) limits the number of
 batches of one partition in flight. After the response, the module `completion` decides what happens to each batch.
 
-Source: Kafka's `Sender`. Kafka has one such thread for all leaders. HMB has one thread for each leader.
+Source: Kafka's `Sender`. Kafka has one sender thread for all leaders. HMB has one sender thread for each leader.
 """
 
 from __future__ import annotations

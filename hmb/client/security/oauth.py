@@ -79,7 +79,7 @@ class OauthLogin:
         return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
     def receive(self, message: bytes) -> bytes:
-        """Take the broker's message. If the message explains an error, return the acknowledgement."""
+        """Take the broker's message. If the message explains an error, return the client's acknowledgement."""
         reply = OauthReply.EXPLAINED if message else OauthReply.ACCEPTED
         self.state = OAUTH_CLIENT.next(self.state, reply)
         return b"\x01" if message else b""

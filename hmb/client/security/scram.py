@@ -25,7 +25,7 @@ class ScramStep(Enum):
 
 
 class ScramReply(Enum):
-    """The meaning of a correct message of the broker."""
+    """The information in a correct message of the broker."""
 
     CHALLENGED = "the broker has sent the salt and its nonce"
     SIGNED = "the broker has proved that it knows the user"

@@ -1,7 +1,6 @@
 """The security of a client: which protocol it uses, which certificates it trusts, and its name and password.
 
-The settings of TLS and SASL have Kafka's names. Librdkafka has other names for some of these settings, and HMB accepts
-these names, too:
+The settings of TLS and SASL have Kafka's names. For some settings, HMB also accepts the names of librdkafka:
     security.protocol=SASL_SSL                    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
     ssl.truststore.location=authority.pem         or ssl.ca.location
     sasl.mechanism=SCRAM-SHA-256                  or sasl.mechanisms; PLAIN, SCRAM-SHA-512 or OAUTHBEARER

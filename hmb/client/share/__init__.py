@@ -10,7 +10,7 @@ gives each record to one member. So a group can have more members than partition
 Each record that a member receives has its own lock, which lasts 30 s from the delivery
 (`share.record.lock.duration.ms`). If the member does not acknowledge the record in this time, the broker can deliver
 the record to another member. Heartbeats do not extend the lock, but `renew` does. If the connection of a member ends,
-the broker releases the member's records at once.
+the broker releases the member's records immediately.
 
 Read the modules of this folder in this order:
 - `acknowledgements`  the acquired records, and the application's acknowledgements

@@ -1,7 +1,7 @@
 """The membership of a share consumer in its group: a thread that sends the heartbeats (ShareGroupHeartbeat).
 
 The broker assigns the partitions of a share group, and its response to a heartbeat contains the assignment. A member
-may use a new assignment at once, because several members of a share group can read one partition.
+may use a new assignment immediately, because several members of a share group can read one partition.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ A client becomes a member of a group in these steps:
    (KIP-394). The id is *pending* until the client joins with it.
 2. The client sends JoinGroup with the id. When all members have joined, each response contains the generation, the
    protocol and the leader. The response to the leader also contains the metadata of all members.
-3. The leader assigns the partitions to the members and sends the assignment with SyncGroup. The other members send
-   SyncGroup too, and wait for the assignment. Each member receives a response with its own partitions.
+3. The leader assigns the partitions to the members and sends the assignment with SyncGroup. The other members also send
+   SyncGroup, and wait for the assignment. Each member receives a response with its own partitions.
 4. Each member sends heartbeats to keep its session alive. If a response contains the error REBALANCE_IN_PROGRESS, the
    member joins again.
 
@@ -47,8 +47,8 @@ A client that waits for the response to JoinGroup or SyncGroup cannot send heart
 not end during this time. There is one exception: if the first JoinGroup request of a new member waits for 5 minutes,
 the group removes this member, because its client may have disconnected.
 
-The group itself reads no clock, so that a test can set the time. The parameter `now` is a time in ms from a clock that
-never jumps. The caller passes the function `clock`, which returns the time in ms since 1970. The group writes this time
+The group never reads the system's clock itself, so that a test can set the time. The parameter `now` is a time in ms
+from a clock that never jumps. The group calls the function `clock` only for the time (ms since 1970) that it writes
 into its record. New member ids end with a random UUID (`uuid4`).
 
 Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-394, KIP-559, KIP-814.

@@ -217,5 +217,5 @@ def protocols_of(request: JoinGroupRequest) -> Protocols:
 
 
 def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
-    """Return the reason in a request for the log, for example " (the client stops)", or an empty string."""
+    """Return the reason that a request contains, in brackets for a log message, or "" if it contains no reason."""
     return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

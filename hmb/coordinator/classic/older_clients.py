@@ -1,7 +1,7 @@
 """Supports older clients: the coordinator's response can depend on the version of the request.
 
 The coordinator treats these older requests differently from newer requests:
-    JoinGroup version 0 to 3    a new member joins at once; newer clients first request a member id (KIP-394)
+    JoinGroup version 0 to 3    a new member joins immediately; newer clients first request a member id (KIP-394)
     JoinGroup version 0 to 8    if the leader is a static member and restarts, it acts as a follower, because the
                                 response has no field `skip_assignment` (KIP-814)
     SyncGroup version 0 to 4    the request does not contain the protocol, so the group cannot check it (KIP-559)

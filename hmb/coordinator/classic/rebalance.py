@@ -6,10 +6,9 @@ have joined. In the second half, it waits until the leader has sent the assignme
 REBALANCE_IN_PROGRESS, the member joins again.
 
 A rebalance waits until all known members have joined, and until the clients with pending member ids have joined or
-their ids have expired. The wait ends at the latest after the rebalance timeout, which is the longest one of all
-members. After this time, the group removes each member that has not joined. Two modules change this rule:
-`initial_delay` extends the first rebalance of a group, and `static_members` keeps the membership of clients that
-restart.
+their ids have expired. The longest rebalance timeout of all members limits this wait. After this time, the group
+removes each member that has not joined. Two modules make exceptions: `initial_delay` extends the first rebalance of a
+group, and `static_members` keeps the membership of clients that restart.
 
 Each half of a rebalance has a deadline. In the first half, all members must send JoinGroup within the rebalance timeout
 (the join deadline). In the second half, all members must send SyncGroup within the same time (the sync deadline).
@@ -62,7 +61,7 @@ class Rebalance:
     # -- first half of a rebalance: all members join
 
     def start(self, because: str, now: int) -> None:
-        """Start a rebalance if none is running. If all members have joined, start the next generation at once."""
+        """Start a rebalance if none is running. If all members have joined, start the next generation immediately."""
         if TRANSITIONS.allows(self._state.current, GroupEvent.MEMBERS_CHANGED):
             self.prepare(because, now)
         else:

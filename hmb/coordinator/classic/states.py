@@ -2,9 +2,9 @@
 
 A rebalance of a group is a barrier: each member waits until all members have arrived. The barrier has two halves. In
 the state PreparingRebalance, the coordinator collects JoinGroup requests until every member has sent one. The
-coordinator then answers all these requests at once, and one member, the leader, receives the list of members. In the
-state CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The
-coordinator then answers all these requests at once, and the group is Stable.
+coordinator then answers all JoinGroup requests, and one member, the leader, receives the list of members. In the state
+CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The coordinator
+then answers all SyncGroup requests, and the group is Stable.
 
 The coordinator's response to a request depends on the state of the group:
     state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit

@@ -19,7 +19,8 @@ technique is called *group commit*. The journal has two methods for it:
               the order of the queue. If this thread has written the records of other threads, these threads then
               return without I/O.
 
-The thread starts a new batch for each transaction, and for records that do not fit into the current batch.
+The thread that writes the queued records starts a new batch for each transaction, and for records that do not fit into
+the current batch.
 
 For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.

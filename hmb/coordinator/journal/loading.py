@@ -98,8 +98,8 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
 def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]:
     """Read the log of a partition to its end, and yield all its records in log order. A tombstone has the value None.
 
-    A coordinator needs all records if a record can contain only a change of a state: it must then apply all changes one
-    after the other. Raises the errors of `newest_records`.
+    Some records contain only a change of a state, and not the whole state. A coordinator with such records must apply
+    all changes in log order. Raises the errors of `newest_records`.
     """
     records: list[Record] = []
 

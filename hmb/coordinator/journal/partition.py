@@ -11,9 +11,9 @@ queue.
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends, for two reasons. First, the
 thread that holds the lock only writes and syncs a file, and then calls `apply` of each entry, which changes the
-coordinator's state in memory. If the disk fails, the write fails, too, and the thread releases the lock. Second, this
-thread takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So two threads never wait for
-each other.
+coordinator's state in memory. If the disk fails, the write also fails, and the thread releases the lock. Second, the
+thread that holds `write_lock` takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So two
+threads never wait for each other.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ _hash_of_id = cached_by_name(10_000)(java_hash)
 class JournalPartitions:
     """The partitions of a journal's topic. If the topic is created again, this object contains the new partitions.
 
-    The field `_logs` contains the logs of the partitions, and `_partitions` and `_count` are computed from it. Only a
-    thread that holds the lock changes these three fields. A thread that reads them takes no lock.
+    The field `_logs` contains the logs of the partitions. The fields `_partitions` and `_count` are computed from
+    `_logs`. Only a thread that holds the lock changes these three fields. A thread that reads them takes no lock.
     """
 
     def __init__(self, topic: JournaledTopic) -> None:

@@ -30,10 +30,11 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 6. A and B restart with the KIP-848 protocol, one after the other. Or C leaves: then A and B form a classic group again.
    This group starts with generation 8, and its members join again.
 
-The members of a mixed group move to their target assignments in steps, as in every KIP-848 group. For example, a
-consumer with a cooperative assignor keeps its partitions while it joins, and its JoinGroup request lists them. If the
-consumer must give up some of them, its member epoch stays the same. The response to SyncGroup contains only the
-partitions that it keeps, and the response to its next Heartbeat asks it to join once more.
+A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
+their target assignments in steps, as in every KIP-848 group. For example, a consumer with the classic protocol and a
+cooperative assignor keeps its partitions while it joins, and its JoinGroup request lists them. If the consumer must
+give up some of them, its member epoch stays the same. The response to SyncGroup contains only the partitions that it
+keeps, and the response to its next Heartbeat asks it to join once more.
 
 The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade
@@ -54,7 +55,7 @@ must join again.
 
 Read the modules of this folder in this order:
 - `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps
-- `classic_requests`   JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a mixed group
+- `classic_requests`   JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group
 - `downgrade`          when a KIP-848 group becomes a classic group again, and with which assignment
 - `converter`          makes groups, and selects the protocol of a group for each request
 

@@ -5,8 +5,8 @@ the following meaning:
     the member sends or receives      the meaning in the KIP-848 group
     generation                        the epoch of this member; other members can have other epochs
     JoinGroup                         The request lists the partitions that the member owns. The member takes one step
-                                      towards its target (modern/member.py). The response follows at once, and no member
-                                      is the leader.
+                                      towards its target (modern/member.py). The coordinator responds without a wait
+                                      for other members. No member is the leader.
     SyncGroup                         The response contains the current assignment of the member.
     Heartbeat                         The request extends the session. With REBALANCE_IN_PROGRESS, the response asks the
                                       member to take its next step.
@@ -31,9 +31,9 @@ epoch 8 contains only partition 0. The member sends these requests and receives 
 
 A function of this module that raises KafkaError has not changed the group.
 
-A difference from Kafka: suppose that a member leaves and only members with the classic protocol are left. HMB asks the
-other members to join again, and they receive the partitions of the member that has left. Kafka 4.3 does not ask them,
-so these partitions have no owner until the next JoinGroup request.
+HMB differs from Kafka in one case: a member leaves, and all remaining members use the classic protocol. HMB asks the
+remaining members to join again, so that they receive the partitions of the member that has left. Kafka 4.3 does not ask
+them, so these partitions have no owner until the next JoinGroup request.
 
 Source: Kafka's `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and the functions with similar names).
 """
@@ -138,7 +138,7 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest, now: int) -> None
 
 
 def _are_all_classic(group: ConsumerGroup) -> bool:
-    """Return whether all members use the classic protocol, because a downgrade to a classic group was not allowed."""
+    """Return whether all members use the classic protocol. Such a group exists if the broker allows no downgrade."""
     return all(member.classic is not None for member in group.state.members.values())
 
 

@@ -1,8 +1,8 @@
 """Makes classic groups and KIP-848 groups, and selects for each request the protocol of its group.
 
-Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. If a request needs the other
-protocol, and the group may change its protocol, `GroupConverter` replaces this state machine. If the request fails, the
-group keeps its old state machine.
+Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. If a request uses a different
+protocol than the group, and the group may change its protocol, `GroupConverter` replaces this state machine. If the
+request fails, the group keeps its old state machine.
 
 For example, ConsumerGroupHeartbeat with epoch 0 arrives for a classic group with members. `consumer_heartbeat` makes a
 KIP-848 group with the same members (upgrade.py) and lets this new group handle the heartbeat. If the new group rejects
@@ -140,9 +140,9 @@ class GroupConverter:
         return runner.as_kind(ClassicGroup)
 
     def _replacing(self, group_id: str, tombstones: Sequence[KeyAndValue]) -> ClassicGroup:
-        """Return a new classic group that deletes the records of the group that it replaces.
+        """Return a new classic group. `tombstones` delete the records of the group that it replaces.
 
-        If this write fails, the tombstones are part of the next writes of the classic group.
+        The first write of the classic group contains the tombstones. If this write fails, the next writes contain them.
         """
         classic = ClassicGroup(group_id, self._settings, self._clock)
 

@@ -1,15 +1,15 @@
 """The downgrade: a KIP-848 group in which only members with the classic protocol are left becomes a classic group.
 
 A downgrade happens in these two cases, if the setting `group.consumer.migration.policy` allows it:
-- Members are removed, because they leave or because a deadline has passed, and all other members use the classic
+- Members are removed, because they leave or because a deadline has passed. All remaining members use the classic
   protocol.
 - A static member of the KIP-848 protocol restarts with the classic protocol, and all other members use the classic
   protocol.
 
 In a downgrade, the group epoch becomes the generation, and the target assignment of each member becomes its assignment.
-In the first case, the partitions of the removed members have no owner, so the classic group starts a rebalance at once.
-In the second case, the static member keeps its target assignment. The classic group then starts a rebalance only if a
-member has not reached its target assignment yet.
+If the group has removed members, their partitions have no owner, so the classic group starts a rebalance immediately.
+If a static member has restarted with the classic protocol, it keeps its target assignment. The classic group then
+starts a rebalance only if a member has not reached its target assignment yet.
 
 For example, the KIP-848 group "readers" is in epoch 8. Members A and B use the classic protocol, and C, the last member
 with the KIP-848 protocol, leaves. "readers" becomes a classic group in generation 8 and in the state

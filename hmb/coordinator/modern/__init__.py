@@ -10,8 +10,8 @@ Three epochs show how far a group has moved towards its target. An epoch is a nu
     member epoch        the assignment epoch to which a member has moved
 
 When a member moves to an epoch, it has given up all partitions that are not in its target assignment of this epoch. But
-other members may still own some of the partitions that it must receive, so the member *waits*. The three epochs and the
-waiting members decide the state of a group:
+other members may still own some of the partitions that it must receive, so the member *waits*. The group epoch, the
+assignment epoch, the member epochs and the waiting members decide the state of a group:
     group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
     group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
     all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet
@@ -33,17 +33,17 @@ Read the modules of this folder in this order:
 - `base_state`    the members, epochs and targets of any modern group, and the records of their changes
 - `state`         what a KIP-848 group has in addition to `base_state`: static members and regular expressions
 
-On a first reading, skip the other modules. `heartbeat` checks the fields of a request, and `heartbeat_checks` has the
-checks that share groups and streams groups use, too. `records` converts members to values of records, and `store`
-restores the group after a failed write. `topic_regex` matches topic names with regular expressions. `settings` declares
-the settings of a group. `requests` finds the group of a request. `description` builds the response to
-ConsumerGroupDescribe.
+On a first reading, skip the following modules. `heartbeat` checks the fields of a request. `heartbeat_checks` contains
+the checks that KIP-848 groups, share groups and streams groups have in common. `records` converts members to values of
+records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
+expressions. `settings` declares the settings of a group. `requests` finds the group of a request. `description` builds
+the response to ConsumerGroupDescribe.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
 their requests, and `classic_metadata` contains the data that only these members have.
 
-One feature is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB is one
-broker: no member is closer to a partition than another member.
+One feature of KIP-848 is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB is
+one broker: no member is closer to a partition than another member.
 
 Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
 """

@@ -1,9 +1,9 @@
 """The base class of all modern groups: KIP-848 groups, share groups and streams groups.
 
-Kafka calls these three kinds of groups *modern*. In a modern group, the broker computes a target assignment, and each
-member takes one step towards its target at each heartbeat. The base class contains the parts that all kinds share: the
-deadlines of the members, and the state that the broker restores after a restart. The subclasses handle the heartbeats,
-because each kind of group has its own requests, members and assignors.
+Kafka calls KIP-848 groups, share groups and streams groups *modern*. In a modern group, the broker computes a target
+assignment, and each member takes one step towards its target at each heartbeat. The base class contains the parts that
+all kinds share: the deadlines of the members, and the state that the broker restores after a restart. The subclasses
+handle the heartbeats, because each kind of group has its own requests, members and assignors.
 
 For example, a member of a share group sends its last heartbeat at second 0, and the session timeout is 45 s. At second
 45, `tick` finds that the session has ended, and removes the member. The method `_on_removed` of `ShareGroup` then

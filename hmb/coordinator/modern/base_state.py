@@ -158,9 +158,10 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         return [self._record(kind, None, member_id=member_id) for kind in kinds]
 
     def all_tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstones that delete all records of the group, because another group replaces it, or none.
+        """Return the tombstones that delete all records of the group.
 
-        The first ones delete records that the group in memory no longer has, but that may still be on disk.
+        The list begins with tombstones for records that the group in memory no longer has, but that may still be on
+        disk.
         """
         of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
         known = [*of_members, *self.tombstones()]
@@ -181,7 +182,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         self._add(self.record_types.target_metadata, self.record_types.target_metadata.value(**fields))
 
     def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones`, which delete the classic group that this group replaces, to the next write."""
+        """Add `tombstones` to the next write. They delete the classic group that this group replaces."""
         self._steps.replace(tombstones)
 
     def finish(self) -> None:

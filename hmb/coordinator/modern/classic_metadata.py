@@ -6,8 +6,8 @@ needs the protocols for two reasons: it reads the topics of the member from the 
 classic group from the protocols of all members.
 
 For example, a member has the protocols ("range", ...) and ("cooperative-sticky", ...). The metadata of "range" is a
-`ConsumerProtocolSubscription` of version 3, which contains the topic "weather". The coordinator therefore encodes the
-member's assignment in version 3, too.
+`ConsumerProtocolSubscription` of version 3, which contains the topic "weather". The coordinator therefore also encodes
+the member's assignment in version 3.
 
 Source: Kafka's `ConsumerGroupMemberMetadataValue.ClassicMemberMetadata`.
 """
@@ -46,6 +46,7 @@ class ClassicMetadata(NamedTuple):
     def subscription(self) -> tuple[ConsumerProtocolSubscription, int]:
         """Return the subscription of the member and its version. Raises ProtocolError.
 
-        A consumer sends the same subscription with each protocol, so this method reads the preferred protocol.
+        A consumer sends the same subscription with each protocol, so this method reads only the metadata of the
+        preferred protocol.
         """
         return ConsumerProtocolSubscription.parse(self.protocols[0][1])

@@ -22,7 +22,7 @@ Invariants:
 - At most one member has a partition in its mapping `assigned` or `revoking`, so no partition has two owners.
 - The epoch of a member is at most the assignment epoch.
 - If all changes of a group are stored and the coordinator restores the group from its records, the restored group is
-  equal to the group before.
+  equal to the old group.
 
 During an online migration, some members of the group use the classic protocol. The folder `migration` handles their
 requests, and calls `step` and `remove` of this class. When the last member with the KIP-848 protocol leaves, a classic
@@ -279,8 +279,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
         """Try to replace this group by a classic group without the members `leaving`. Return whether this is possible.
 
-        The migration policy must allow it, and all other members must use the classic protocol. `successor` is then the
-        classic group.
+        The migration policy must allow the downgrade, and all other members must use the classic protocol. If the
+        method returns True, `successor` is the classic group.
         """
         self.successor = self._downgraded(self, leaving, now)
         if self.successor is not None:

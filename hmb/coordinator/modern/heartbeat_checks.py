@@ -15,7 +15,7 @@ NO_INSTANCE_ID = "InstanceId can't be null."
 
 
 class MemberHeartbeat(Protocol):
-    """The fields that each of these heartbeats has."""
+    """The fields that the heartbeats of KIP-848 groups, share groups and streams groups have in common."""
 
     member_id: str
     group_id: str
@@ -42,7 +42,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_problems(problems: Mapping[str, bool]) -> None:
-    """Raise INVALID_REQUEST with the first error message whose problem is there."""
+    """Raise INVALID_REQUEST for the first problem that is true. The keys of `problems` are the error messages."""
     for problem, is_there in problems.items():
         if is_there:
             raise KafkaError(ErrorCode.INVALID_REQUEST, problem)

@@ -112,8 +112,9 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch of a heartbeat. `owned` contains the partitions in the heartbeat.
 
-        The current epoch is right. The previous epoch is right, too, if the member has not received the last response.
-        For every other epoch, raises FENCED_MEMBER_EPOCH.
+        Epoch 0 and the current epoch are valid. The previous epoch is also valid if `owned` contains only assigned
+        partitions, because the member may have missed the response with the current epoch. For every other epoch, the
+        method raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return

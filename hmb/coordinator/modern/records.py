@@ -4,8 +4,8 @@ The journal stores a group as many small records (base_state.py). Three of them 
 its target assignment and its current assignment. For example, a group has a thousand members, and one member gives up a
 partition with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
 
-Share groups, and the requests and responses of heartbeats, also contain lists of partitions. They use this module's
-functions `partitions_of` and `topics_of`, too.
+The functions `partitions_of` and `topics_of` convert lists of partitions. The modules for share groups and for
+heartbeat messages also use these two functions.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """

@@ -1,14 +1,14 @@
 """Declares the states of a KIP-848 group and of its members.
 
-A *member* moves from its current assignment to its target assignment. The member makes one step at each heartbeat.
+A *member* moves from its current assignment to its target assignment. The member takes one step at each heartbeat.
 After each step, the member is in one of these states:
 - Stable: the member owns its target assignment.
 - UnrevokedPartitions: the member still owns partitions that it must give up. The member stays in its old epoch.
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-Every event of a member can occur in every state, because the target assignment of a member can change before the member
-has reached it. `ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
+The target assignment of a member can change again before the member owns all its partitions. Each event of a member can
+therefore occur in each of its states. `ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
 
 The state of a *group* is not stored. The broker derives it from the members and from two epochs. The group epoch
 increases with each change of the group. The assignment epoch is the group epoch for which the assignor has computed the

@@ -61,7 +61,7 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones`, which delete the group that this group replaces, to each write until a write succeeds."""
+        """Add `tombstones` to each write until a write succeeds. They delete the group that this group replaces."""
         self._replaced = tombstones
 
     def finish(self) -> None:

@@ -9,8 +9,8 @@ the topic "orders-us". At the next heartbeat of any member, `refresh` finds that
 increases the group epoch from 4 to 5.
 
 The method `refresh` runs during the heartbeat of one member, and compares the expressions only with the topics that
-this member may describe (ACLs). As in Kafka, the result counts for all members with the same expression, even if they
-may describe other topics.
+this member may describe (ACLs). As in Kafka, the result applies to all members with the same expression, even if they
+may describe different topics.
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """

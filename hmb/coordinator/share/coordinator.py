@@ -200,9 +200,9 @@ class ShareCoordinator:
     def prune(self, delete_before: Callable[[dict[int, int]], None]) -> None:
         """Delete the records of the journal that are not needed any more. The broker calls this method periodically.
 
-        This method handles only the partitions of the journal with at least `UPDATES_BEFORE_PRUNING` new records. The
-        coordinator writes a new snapshot of each share-partition there, so it does not need the earlier records any
-        more. `delete_before` receives the new log start offset of each of these journal partitions.
+        This method handles only the partitions of the journal with at least `UPDATES_BEFORE_PRUNING` new records. In
+        these partitions, the coordinator writes a new snapshot of each share-partition, so it does not need the earlier
+        records any more. `delete_before` receives the new log start offset of each of these journal partitions.
         """
         with self._lock:
             due = [number for number, count in self._writes.items() if count >= UPDATES_BEFORE_PRUNING]

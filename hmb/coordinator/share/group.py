@@ -53,7 +53,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
-        """Return the subscribed partitions that have no state yet. The subscription in `request` counts, too.
+        """Return the subscribed partitions that have no state yet. Include the topics in `request`.
 
         Raises NOT_COORDINATOR if the group was deleted.
         """
@@ -124,7 +124,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return response
 
     def _before(self, request: ShareGroupHeartbeatRequest, max_size: int) -> ShareMember:
-        """Return the member as it was before this heartbeat, or a new member.
+        """Return the member's state before the request. If the client joins the group, return a new member.
 
         Raises KafkaError for a wrong id or epoch.
         """
@@ -145,7 +145,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     def _assign_if_due(self, interval: int) -> None:
         """If the assignment is outdated, compute a new one. Two assignments are at least `interval` ms apart.
 
-        If no member has an assignment yet, the group computes the first assignment at once.
+        If no member has an assignment yet, the group computes the first assignment immediately.
         """
         now = self._clock()
         is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval

@@ -103,7 +103,7 @@ class ShareGroupStatePartitionMetadataValue(Value, flexible="0+"):
     """The share-partitions of a group: those whose state is stored, and those whose state is being created or deleted.
 
     Kafka first stores that it is creating or deleting a state (`initializing_topics`, `deleting_topics`). HMB creates
-    and deletes states at once, so it writes only `initialized_topics`.
+    or deletes a state in one step, so it writes only `initialized_topics`.
     """
 
     class TopicPartitionsInfo(Struct):

@@ -57,7 +57,7 @@ class Run(NamedTuple):
 
 
 class StateBatch(NamedTuple):
-    """Neighboring records with the same delivery state and count, as `__share_group_state` stores them."""
+    """Neighboring records with the same delivery state and count, in the form that `__share_group_state` stores."""
 
     first: int
     last: int
@@ -132,7 +132,7 @@ class InFlightRecords:
     def can_acquire(self, locks: int) -> bool:
         """Return whether a member may acquire records.
 
-        A record must be Available, or fewer than `locks` records are in flight.
+        The result is True if a record is Available, or if fewer than `locks` records are in flight.
         """
         return self.first_available < self.next_offset or self.next_offset - self.start_offset < locks
 

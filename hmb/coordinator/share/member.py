@@ -46,8 +46,8 @@ class ShareMember:
     def check_epoch(self, epoch: int) -> None:
         """Check the epoch of a heartbeat. Raises FENCED_MEMBER_EPOCH.
 
-        Accepts 0 and the current epoch. Also accepts the previous epoch, because the member may not have received the
-        response with the current epoch.
+        Epoch 0 and the current epoch are valid. The previous epoch is also valid, because the member may have missed
+        the response with the current epoch.
         """
         if epoch not in (0, self.epoch, self.previous_epoch):
             raise fenced(GroupType.SHARE, epoch, self.epoch)

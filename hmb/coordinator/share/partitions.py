@@ -149,7 +149,7 @@ class SharePartition:
         return queued
 
     def finish(self, queued: QueuedRecords | None) -> None:
-        """Wait until the change `queued` is on disk. If `queued` is None, no change was queued, so return at once.
+        """Wait until the change `queued` is on disk. If `queued` is None, return immediately.
 
         If the write fails, raise KafkaError. The broker must then load the stored state again.
         """

@@ -14,7 +14,7 @@ class ShareGroupSettings(ModernGroupSettings):
     """The values of a group's settings whose names begin with `share.`. Times are in ms.
 
     - `lock_duration`: how long a member holds an acquisition lock.
-    - `delivery_limit`: the largest number of deliveries of one record. If the last delivery fails, too, the broker
+    - `delivery_limit`: the largest number of deliveries of one record. If the last delivery also fails, the broker
       archives the record.
     - `max_locks`: how many records of one share-partition may be in flight at the same time.
     - `offset_reset`: where the group begins to read a partition: `earliest`, `latest` or `by_duration:PT1H`.

@@ -10,8 +10,9 @@ states:
 
 For example, member A acquires the record at offset 7, so the record is Acquired and its delivery count is 1. Then A
 hangs. After 30 s, the acquisition lock times out, and the record is Available. (If the connection of A ends, the record
-is Available at once.) Member B acquires the record, and its delivery count is 2. B accepts the record, so the record is
-Acknowledged. If no member accepts a record in five deliveries (`share.delivery.count.limit`), the record is Archived.
+is Available immediately.) Member B acquires the record, and its delivery count is 2. B accepts the record, so the
+record is Acknowledged. If no member accepts a record in five deliveries (`share.delivery.count.limit`), the record is
+Archived.
 
 `InFlightRecords` looks up each next state in the table `DELIVERY_STATES`.
 

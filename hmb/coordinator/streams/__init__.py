@@ -2,11 +2,12 @@
 
 A Kafka Streams application reads topics, writes topics, and stores states, such as counts. With the classic protocol,
 the application uses a consumer group. One member of the group computes the assignment, and the broker only passes it
-on. The application also creates its internal topics itself. In a *streams group*, the broker does this work. The broker
-knows the topology of the application, creates the internal topics, and assigns tasks, not partitions, to the members.
-The steps are the same as in a KIP-848 group (`hmb.coordinator.modern`): a change increases the group epoch, the broker
-computes a target assignment, and each member moves to this target. This drawing shows the modules that handle a
-heartbeat:
+on. The application also creates its internal topics itself.
+
+In a *streams group*, the broker does this work. The broker knows the topology of the application, creates the internal
+topics, and assigns tasks, not partitions, to the members. The steps are the same as in a KIP-848 group
+(`hmb.coordinator.modern`): a change increases the group epoch, the broker computes a target assignment, and each member
+moves to this target. This drawing shows the modules that handle a heartbeat:
     member     topology, owned tasks   ->  group  ->  topics     checks the topics, and names the missing ones
                <-  tasks, statuses           |    ->  assignor   computes the target
                                              |
@@ -27,7 +28,7 @@ Read the modules of this folder in this order:
 - `group`       the group: how it handles one heartbeat, from the request to the response
 - `requests`    the requests of members and of administrators
 
-On a first reading, skip the other modules. `heartbeat` checks the fields of a request. `state` stores a group, and
+On a first reading, skip the following modules. `heartbeat` checks the fields of a request. `state` stores a group, and
 `records` and `member_records` contain its records. `endpoints` lists the addresses for queries. `settings` contains the
 settings of a group, and `description` builds the response to StreamsGroupDescribe.
 

@@ -127,7 +127,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         return HeartbeatResult(response, configured.missing)
 
     def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
-        """Return the member as it was before this heartbeat, or a new member.
+        """Return the member's state before the request. If the client joins the group, return a new member.
 
         Raises KafkaError for a wrong id or epoch.
         """

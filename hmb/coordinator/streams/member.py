@@ -45,7 +45,7 @@ class QueryAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """For each task, the processes that own it now. A process that must still give up a task owns it, too."""
+    """Stores, for each task, the processes that own it now. A process still owns a task that it must give up."""
 
     active: Mapping[TaskId, str]  # task -> process id
     standby: Mapping[TaskId, set[str]]  # task -> process ids
@@ -78,7 +78,7 @@ class Holders:
 
 @dataclass(frozen=True, slots=True)
 class TaskGoal:
-    """The target of a member: its target tasks, and the current owners, on which its next step depends."""
+    """The target tasks of a member, and the processes that own tasks now. Both decide the member's next step."""
 
     epoch: int  # the epoch of the target
     target: Tasks

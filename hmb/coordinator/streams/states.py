@@ -6,8 +6,8 @@ one of these states:
 - UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
 - UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
 
-The target tasks of a member can change before the member has reached them. Each event can therefore occur in each
-state.
+The target tasks of a member can change again before the member owns all of them. Each event of a member can therefore
+occur in each of its states.
 
 The broker does not store the state of a *group*. It computes this state from the members and two epochs, as for a
 KIP-848 group (modern/states.py). A streams group has one more state, NotReady: topics of its topology are missing or

@@ -4,14 +4,14 @@ A topology names the topics that it needs, but not the number of partitions of e
 these numbers by four rules:
 1. All source topics must exist.
 2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many partitions as
-   the largest topic that its writing subtopology reads.
+   the largest topic that is read by the subtopology that writes it.
 3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key,
-   so these records must be in partitions with the same number. The topics of a group therefore have equally many
-   partitions. If a source topic belongs to the group, it determines the number.
+   so these records must be in partitions with the same number. All topics of a copartition group therefore have the
+   same number of partitions. If a source topic belongs to the copartition group, this topic determines the number.
 4. A changelog topic has one partition for each task of its subtopology.
 
 For example, topic "lines" has 4 partitions. Subtopology "0" reads "lines" and writes "count-repartition", so
-"count-repartition" has 4 partitions, too. Subtopology "1" reads "count-repartition", so this subtopology has 4 tasks,
+"count-repartition" also has 4 partitions. Subtopology "1" reads "count-repartition", so this subtopology has 4 tasks,
 and its changelog topic has 4 partitions.
 
 `configure` stops at the first kind of problem that it finds, in this order: missing source topics, wrong numbers of

@@ -29,8 +29,8 @@ Read the modules of this folder in this order:
 - `markers`              the writing of markers to the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 
-On a first reading, skip the module `hanging`. If a log has lost a marker, the transaction stays open in this log. This
-module then ends it.
+On a first reading, skip the module `hanging`. It ends transactions that are still open in a log because the log has
+lost their markers.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionCoordinator`.
 """

@@ -203,8 +203,8 @@ class TransactionCoordinator:
     ) -> Callable[[], None]:
         """Append a marker to one partition, because a WriteTxnMarkers request asks for it.
 
-        Do not check in which state the transaction is. Return a function that waits until the marker is durable. Both
-        this method and the returned function raise KafkaError.
+        The method does not check the state of the transaction. It returns a function that waits until the marker is
+        durable. Both this method and the returned function raise KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 

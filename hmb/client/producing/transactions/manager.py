@@ -308,10 +308,10 @@ class TransactionManager(AtLeastOnce):
 
     @contextmanager
     def _asking_coordinator(self) -> Iterator[None]:
-        """Hold the coordinator for a `with` block, and change the state after some errors.
+        """Let only one thread at a time run a `with` block that sends requests. Change the state after an error.
 
-        If the block raises a fatal error, change the state to FATAL_ERROR. The producer can then only be closed. After
-        the error TRANSACTION_ABORTABLE, the application can abort the transaction.
+        After a fatal error, the state is FATAL_ERROR, and the application can only close the producer. After the error
+        TRANSACTION_ABORTABLE, the application can only abort the transaction.
         """
         with self._holding_coordinator():
             try:
