@@ -42,8 +42,8 @@ the response to ConsumerGroupDescribe.
 During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
 their requests, and `classic_metadata` contains the data that only these members have.
 
-One feature of KIP-848 is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB is
-one broker: no member is closer to a partition than another member.
+One feature of KIP-848 is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB
+is one broker: no member is closer to a partition than another member.
 
 Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
 """
