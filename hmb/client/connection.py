@@ -4,9 +4,10 @@ A Kafka connection has two rules. The first rule: the broker sends its responses
 may therefore send several requests before it reads the first response. The method `post` sends a request, and `receive`
 reads the next response. `send` does both: it sends one request and waits for its response.
 
-The second rule of a connection: each request contains a version number, and client and broker must both support this
-version of the request. A new connection therefore begins with an ApiVersions request. The response lists the versions
-that the broker supports. The client then uses the highest version that both sides support (KIP-35):
+The second rule of a Kafka connection is about versions. Each request contains a version number, and client and broker
+must both support this version of the request. A new connection therefore begins with an ApiVersions request. The
+response lists the versions that the broker supports. The client then uses the highest version that both sides support
+(KIP-35):
     ApiVersions  ----->
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->
@@ -16,9 +17,10 @@ client then uses the versions of Kafka 0.9 or 0.8.2.
 
 A broker since Kafka 0.10 knows ApiVersions, but it also closes the connection when it shuts down. For such a broker,
 the client must not use the versions of Kafka 0.9, because records in these versions have no timestamps and no headers.
-The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if three conditions hold. The broker has never
-answered ApiVersions. It answers another request (ListOffsets). It closes the connection again after a second
-ApiVersions request.
+The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if all three conditions hold:
+- The broker has never answered ApiVersions.
+- The broker answers another request (ListOffsets).
+- The broker closes the connection again after a second ApiVersions request.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see

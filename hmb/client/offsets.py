@@ -149,7 +149,7 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps for which the client must ask the leader, to convert `offset` to a number."""
+    """Return the timestamps that the client must send to the leader, so that it can convert `offset` to a number."""
     match offset:
         case "earliest":
             return (EARLIEST,)

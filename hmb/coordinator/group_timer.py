@@ -78,7 +78,8 @@ class GroupTimer:
         """Wait until the timer has woken all groups that are due.
 
         Tests use a manual clock (`hmb.testing`), which calls this method each time a test moves the clock forward. The
-        wait always ends, because the code that the timer runs for a group never waits forever. `stop` also ends it.
+        wait always ends, because the code that the timer runs for a group never waits forever. The method `stop` also
+        ends the wait.
         """
         with self._changed:
             self._changed.notify_all()

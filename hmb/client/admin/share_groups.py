@@ -47,8 +47,8 @@ class ShareOffset(NamedTuple):
     - `complete` is the number of records at or above the start offset whose delivery is already complete.
     - `released` is the number of records that wait for another delivery. A consumer has released these records, or has
       not acknowledged them in time.
-    - `delivery_count` is the number of deliveries of the record that was delivered most often, among the complete and
-      the released records. It is 0 if no such record exists.
+    - `delivery_count`: no complete or released record was delivered more often than this number. It is 0 if no such
+      record exists.
     """
 
     start_offset: int | None

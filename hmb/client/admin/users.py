@@ -23,8 +23,8 @@ Upsertion = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
 def list_users(brokers: Brokers, names: Iterable[str] | None = None) -> dict[str, dict[str, int]]:
     """Return the users with their SCRAM mechanisms: `{"alice": {"SCRAM-SHA-256": 4096}}`. Needs Kafka 2.7.
 
-    The number is the number of iterations with which the user's password is salted. `names=None` means all users. If a
-    user does not exist, the result does not contain its name.
+    In this example, 4096 is the number of iterations with which the user's password is salted. `names=None` means all
+    users. If a user does not exist, the result does not contain its name.
     """
     wanted = None if names is None else [DescribeUserScramCredentialsRequest.UserName(name=name) for name in names]
     response = brokers.cluster.send(DescribeUserScramCredentialsRequest(users=wanted))

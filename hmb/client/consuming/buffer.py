@@ -189,7 +189,7 @@ class RecordBuffer:
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
-        """Remove the batches of the last `next_fetched` from the buffer, and set the position to `next_offset`.
+        """Remove the batches that `next_fetched` has returned, and set the position to `next_offset`.
 
         `count` is the number of records that the application receives from these batches. If `error` is not None, the
         consumer stops reading this partition, and a later `poll` raises the error.

@@ -28,7 +28,8 @@ constructor raises the error immediately, because the address of the broker is p
 the consumer repeats the request for up to `retry_for` seconds.
 
 Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer is
-a member of a group, a second thread sends heartbeats to the group's coordinator. A consumer consists of these objects:
+a member of a group, it starts a second thread, which sends heartbeats to the group's coordinator. A consumer consists
+of these objects:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> AssignedPartitions                  the methods for positions, for example `seek` and `pause`

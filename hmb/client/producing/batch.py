@@ -12,9 +12,9 @@ the queue is the largest allowed number of batches in flight. The window changes
     0                until no batch of the partition is in flight
     1                until all batches that were sent before the failure are completed; then `max_in_flight` again
 
-If a batch fails, the sender thread sets the queue's window to 0. The thread sends no further batch of the partition,
-and waits until all batches in flight have a result. Then the sender thread decides whether the failed batch is given
-up, split or sent again.
+If a batch fails, the sender thread sets the queue's window (the largest number of batches in flight) to 0. The thread
+sends no further batch of the partition, and waits until all batches in flight have a result. Then the sender thread
+decides whether the failed batch is given up, split or sent again.
 
 At each moment, a queue belongs to one thread. A queue without a leader belongs to the router (`LeaderRouter` in
 sender.py), which moves the queue to the sender thread of its leader. The sender thread sends the queue's batches, or

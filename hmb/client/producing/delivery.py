@@ -286,7 +286,7 @@ class Deliveries:
         """Wait until each record is delivered or has failed.
 
         Return the first error, or None if all records were delivered. The message of the error contains the index of
-        the value. Raises TimeoutError after `timeout` seconds.
+        the value that was not delivered. Raises TimeoutError after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for piece in self._slices:

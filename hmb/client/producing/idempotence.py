@@ -17,9 +17,10 @@ Two problems arise when the producer gives a batch up. First, the sequence numbe
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
 may write this copy later.
 
-The *producer epoch* solves both problems (KIP-360). For the next batch of the partition, the producer raises its epoch
-by one, and begins with the sequence number 0 again. From then on, the broker rejects each batch with a lower epoch. The
-producer raises the epoch without a request.
+The *producer epoch* solves both problems of a batch that was given up: the missing numbers, and the late copy
+(KIP-360). For the next batch of the partition, the producer raises its epoch by one, and begins with the sequence
+number 0 again. From then on, the broker rejects each batch with a lower epoch. The producer raises the epoch without a
+request.
 
 If the broker has certainly rejected a batch that the producer gives up, a new epoch is not necessary. The next batch
 then gets the sequence numbers of the rejected batch.
@@ -27,15 +28,14 @@ then gets the sequence numbers of the rejected batch.
 Several batches of a partition can be in flight. If the broker rejects one batch, its sequence numbers are missing. The
 broker therefore also rejects the later batches, because their first numbers are too high. All rejected batches stay in
 the queue. The result of the first rejected batch determines what happens to the later batches:
-    the first batch            the later batches
-    is sent again              are also sent again, with their old numbers; the broker drops copies of batches that it
-                               has already written
-    is split                   keep their numbers, because the halves together have the numbers of the first batch
-    is given up and
-      was not written          were not written either; they get new numbers
-      may have been written    may also have been written; a batch with an unknown result keeps its numbers, and the
-                               broker drops or rejects a copy of it; the first batch that the broker has certainly
-                               rejected gets new numbers in a new epoch, and so do all batches after it
+- The first batch is sent again: the later batches are also sent again, with their old numbers. The broker drops copies
+  of batches that it has already written.
+- The first batch is split: the later batches keep their numbers, because the halves together have the numbers of the
+  first batch.
+- The first batch is given up, and was not written: the later batches were not written either. They get new numbers.
+- The first batch is given up, but may have been written: the later batches may also have been written. A batch with an
+  unknown result keeps its numbers, and the broker drops or rejects a copy of it. The first batch that the broker has
+  certainly rejected gets new numbers in a new epoch. All batches after it also get new numbers in the new epoch.
 
 A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
 batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a
@@ -106,7 +106,7 @@ class AtLeastOnce:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Handle the error with which the producer has given up a batch. Without transactions, do nothing."""
+        """Handle an error for which the producer has given up a batch. Without transactions, do nothing."""
 
 
 class Idempotence(AtLeastOnce):

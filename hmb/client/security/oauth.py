@@ -86,7 +86,10 @@ class OauthLogin:
 
 
 def token_source(given: str | TokenSource | None, values: Mapping[str, str]) -> TokenSource | None:
-    """Return a function that gets a token, or None if the settings name no token. `given` is the setting TOKEN."""
+    """Return a function that gets a token, or None if the settings contain no source of tokens.
+
+    `given` is the value of the setting TOKEN.
+    """
     if callable(given):
         return given
     if given:

@@ -25,7 +25,7 @@ class ScramStep(Enum):
 
 
 class ScramReply(Enum):
-    """The information in a correct message of the broker."""
+    """The two kinds of correct messages that the broker sends."""
 
     CHALLENGED = "the broker has sent the salt and its nonce"
     SIGNED = "the broker has proved that it knows the user"

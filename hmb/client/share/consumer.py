@@ -10,7 +10,8 @@ The application acknowledges records in one of two ways:
 - *implicit* (the default): the next `poll`, `commit` or `close` accepts all records of the last `poll`.
 - *explicit*: the application calls `acknowledge` for each record, before the next `poll`.
 
-Only one thread may use a share consumer. A second thread sends heartbeats to the group's coordinator.
+Only one thread of the application may use a share consumer. The share consumer starts another thread, which sends
+heartbeats to the group's coordinator.
 
 Limits: an application with Kafka's Java client can also get the result of each acknowledgement in a callback. HMB's
 `commit` returns the errors of acknowledgements, and HMB's `poll` logs these errors. An application that must know the
@@ -51,7 +52,8 @@ class ShareConsumer:
       acquires at most `max_poll_records` records.
     - `max_poll_records`: how many records `poll` requests. With "batch_optimized", `poll` can return more records.
     - `max_bytes`: the largest size of a response, in bytes.
-    - `request_timeout`, `retry_for`: in seconds. After a temporary error, `poll` tries again for `retry_for`.
+    - `request_timeout`: the longest wait for a response, in seconds.
+    - `retry_for`: how long `poll` tries again after a temporary error, in seconds.
     """
 
     def __init__(

@@ -205,7 +205,9 @@ class ClassicGroup:
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
 
-        If the member's metadata is unchanged, answer with the current generation. Otherwise start a rebalance.
+        The request waits for the next generation in three cases: a rebalance waits for JoinGroup requests, the member's
+        metadata has changed, or the member is the leader of a Stable group. If no rebalance is running, start one. In
+        all other cases, answer with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
         # The leader of a Stable group joins again when it sees that a topic of the group has changed. This request
@@ -354,7 +356,8 @@ class ClassicGroup:
         """Return the tombstones that delete all records of this group.
 
         If this group was a KIP-848 group before, the journal contains the records of the KIP-848 group until the first
-        write of this group succeeds. Until then, the result also deletes those records (`replaced`).
+        write of this group succeeds. Until then, the result also contains tombstones for the records of the KIP-848
+        group (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

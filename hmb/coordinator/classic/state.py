@@ -67,7 +67,7 @@ class ClassicState:
         self.protocol_type, self.protocol = CONSUMER, members.select_protocol()
 
     def move(self, event: GroupEvent) -> None:
-        """Change `current` to the next state: the table `TRANSITIONS` contains it for each state and event."""
+        """Change `current` to the state that the table `TRANSITIONS` contains for the old state and this event."""
         self.current = TRANSITIONS.next(self.current, event)
         self.timestamp = self._clock()
 

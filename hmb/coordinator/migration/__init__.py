@@ -13,6 +13,7 @@ Idea: the coordinator converts the *group* to KIP-848, and the new group also an
 - *Downgrade*: the last member with the KIP-848 protocol leaves, or its session ends. The KIP-848 group becomes a
   classic group, which then rebalances.
 
+This drawing shows the upgrade and the downgrade:
         classic group  -- upgrade: a ConsumerGroupHeartbeat with epoch 0 -------------------->  KIP-848 group
                        <-- downgrade: only members with the classic protocol are left --------  (mixed)
 

@@ -29,7 +29,7 @@ epoch 8 contains only partition 0. The member sends these requests and receives 
     JoinGroup, owns {0}             generation 8
     SyncGroup, generation 8         the assignment {0}
 
-A function of this module that raises KafkaError has not changed the group.
+If a function of this module raises KafkaError, the function has not changed the group.
 
 HMB differs from Kafka in one case: a member leaves, and all remaining members use the classic protocol. HMB asks the
 remaining members to join again, so that they receive the partitions of the member that has left. Kafka 4.3 does not ask

@@ -1,4 +1,4 @@
-"""Stores the deadlines of the members of a modern group: for a heartbeat, and for giving up partitions.
+"""Stores when each member of a modern group must send its next heartbeat, and when it must have given up partitions.
 
 A member can have two deadlines:
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the

@@ -1,8 +1,9 @@
 """Converts the members of KIP-848 groups to values of records, and values to members.
 
-The journal stores a group as many small records (base_state.py). Three of them belong to one member: its subscription,
-its target assignment and its current assignment. For example, a group has a thousand members, and one member gives up a
-partition with its heartbeat. The coordinator then writes only one record, the current assignment of this member.
+The journal stores a group as many small records (base_state.py). Three of these records belong to one member: its
+subscription, its target assignment and its current assignment. For example, a group has a thousand members, and one
+member gives up a partition with its heartbeat. The coordinator then writes only one record, the current assignment of
+this member.
 
 The functions `partitions_of` and `topics_of` convert lists of partitions. The modules for share groups and for
 heartbeat messages also use these two functions.

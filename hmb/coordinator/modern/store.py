@@ -124,7 +124,7 @@ class StoredRecords:
         return in_flight | {key for key, _ in self}
 
     def begin(self, records: Sequence[KeyAndValue]) -> int:
-        """Return the number of a new change, before the journal stores the records of this change."""
+        """Start the write of a change, and return the number of this change. The journal stores `records` later."""
         self._last += 1
         self._in_flight[self._last] = records
         return self._last

@@ -15,9 +15,9 @@ Another package, `hmb.broker.share`, reads the log when a member fetches. It als
 that the broker stores between two fetches of a member.
 
 For example, the members A and B read orders-0. A acquires the records 100 to 109, and B acquires 110 to 119. B accepts
-its records first. A accepts 100 to 104 and crashes. The connection of A ends, so the broker releases 105 to 109 at
-once, and they are Available again. If A hangs, its connection stays open. The acquisition locks on 105 to 109 then time
-out after 30 s. In both cases, B then acquires 105 to 109, and their delivery count becomes 2.
+its records first. A accepts 100 to 104 and crashes. The connection of A ends, so the broker releases 105 to 109
+immediately, and they are Available again. If A hangs, its connection stays open. The acquisition locks on 105 to 109
+then time out after 30 s. In both cases, B then acquires 105 to 109, and their delivery count becomes 2.
 
 If a member crashes or releases a record, the broker delivers the record again. A group can therefore receive a record
 more than once, and after records with greater offsets. If no member accepts the record in five deliveries

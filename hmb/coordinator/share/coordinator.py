@@ -7,8 +7,9 @@ A share-partition is one partition that one share group reads. Three parts of th
 - A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
 
 In Kafka, the group coordinator, the leader of a partition and the share coordinator can run on three different brokers.
-The first two send requests to the share coordinator (the five APIs with the numbers 83 to 87). In HMB, all three run in
-one process, so the first two call methods of `ShareCoordinator`. HMB also answers the five requests.
+The group coordinator and the leader send requests to the share coordinator (the five APIs with the numbers 83 to 87).
+In HMB, all three run in one process, so the group coordinator and the leader call methods of `ShareCoordinator`. HMB
+also answers the five requests.
 
 A writer can be out of date: for example, it does not know yet that the partition has a new leader. Each write therefore
 contains two epochs, and the share coordinator refuses a write with an older epoch than the stored one. The *state

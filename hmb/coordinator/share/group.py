@@ -1,9 +1,9 @@
 """One share group: its members, and the partitions that the broker assigns to them.
 
 A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (modern/group.py).
-Two things are simpler here. First, several members may read one partition, so a member takes over its new assignment at
-once. Second, the members do not commit offsets. Instead, the share coordinator stores which records of each partition
-the group has processed (coordinator.py).
+Two things are simpler here. First, several members may read one partition, so a member takes over its new assignment
+immediately. Second, the members do not commit offsets. Instead, the share coordinator stores which records of each
+partition the group has processed (coordinator.py).
 
 Before a member reads a partition, the share coordinator must create the state of this share-partition. A heartbeat
 therefore has two parts:

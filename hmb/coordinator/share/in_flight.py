@@ -102,7 +102,8 @@ class InFlightRecords:
     def __init__(self, start_offset: int, stored: Iterable[StateBatch] = ()) -> None:
         """Restore the records in flight from the stored state.
 
-        `stored` may have gaps. A record in a gap was Acquired or Available, and is now Available.
+        `stored` may have gaps. A record in a gap was Acquired or Available when the state was stored. It is now
+        Available.
         """
         self.start_offset = self.next_offset = start_offset
         self._runs: list[Run] = []

@@ -121,7 +121,7 @@ class ShareGroupRequests:
     def alter_offsets(self, group_id: str, offsets: Sequence[NewOffset]) -> None:
         """Change the start offsets of share-partitions. If the group does not exist, create it.
 
-        Raises GROUP_ID_NOT_FOUND if the group has another protocol, NON_EMPTY_GROUP, and the errors of
+        Raises GROUP_ID_NOT_FOUND if the group has another protocol. Also raises NON_EMPTY_GROUP, and the errors of
         `ShareCoordinator.initialize`.
         """
         runner = self._groups.find_or_make(group_id)

@@ -14,7 +14,7 @@ is Available immediately.) Member B acquires the record, and its delivery count 
 record is Acknowledged. If no member accepts a record in five deliveries (`share.delivery.count.limit`), the record is
 Archived.
 
-`InFlightRecords` looks up each next state in the table `DELIVERY_STATES`.
+`InFlightRecords` looks up the next delivery state of a record in the table `DELIVERY_STATES`.
 
 Source: KIP-932; Kafka's `RecordState`.
 """

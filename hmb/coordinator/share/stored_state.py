@@ -109,7 +109,7 @@ def tombstone(group_id: str, partition: PartitionId) -> KeyAndValue:
 
 
 def replayed(state: ShareState | None, value: ShareSnapshotValue | ShareUpdateValue | None) -> ShareState | None:
-    """Return the state after the next record in the log. `value` is None for a tombstone."""
+    """Apply the next record of the log to `state`, and return the new state. `value` is None for a tombstone."""
     if isinstance(value, ShareSnapshotValue):
         return ShareState(
             state_epoch=value.state_epoch,

@@ -19,7 +19,8 @@ Invariants:
 - If the coordinator restores a group from its stored records, the restored group is equal to the old group.
 
 Some parts of KIP-1071 are missing in Kafka 4.3 and also in HMB: static members, warm-up tasks, offsets of tasks, and
-regular expressions for source topics. A group also keeps its first topology until the group is deleted.
+regular expressions for source topics. In Kafka 4.3 and in HMB, a group keeps its first topology until the group is
+deleted.
 
 Source: KIP-1071; Kafka's `StreamsGroup`, `GroupMetadataManager` (streamsGroup...).
 """

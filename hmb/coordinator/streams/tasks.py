@@ -76,7 +76,7 @@ def tasks_in(subtopologies: Iterable[TasksOfSubtopology]) -> frozenset[TaskId]:
 
 
 def numbers_by_subtopology(tasks: Iterable[TaskId]) -> dict[str, list[int]]:
-    """Return the tasks by subtopology: its id is the key, and the value is the sorted list of partition numbers."""
+    """Return a dict that maps the id of each subtopology to the sorted partition numbers of its tasks."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for task in sorted(tasks):
         numbers[task.subtopology].append(task.partition)

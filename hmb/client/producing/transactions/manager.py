@@ -242,7 +242,7 @@ class TransactionManager(AtLeastOnce):
         self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
     def _send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
-        """Send offsets to the coordinator of their group. With version 1, first add the group to the transaction."""
+        """Send offsets to the coordinator of their group. In transaction version 1, first add the group."""
         producer, its = self._known_producer(), self._version
         if its is VERSION_1:
             added = requests.add_offsets(self.transactional_id, producer, group.group_id)
@@ -265,7 +265,7 @@ class TransactionManager(AtLeastOnce):
             self._group_coordinator = None
 
     def _end(self, *, committed: bool) -> None:
-        """Commit or abort the transaction. With version 2, the response contains the epoch of the next transaction."""
+        """Commit or abort the transaction. With transaction version 2, store the epoch of the next transaction."""
         producer, its = self._known_producer(), self._version
 
         def request(version: int) -> EndTxnRequest:

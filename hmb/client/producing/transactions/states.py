@@ -1,6 +1,6 @@
 """Declares the states of a transactional producer, and the allowed changes of its state.
 
-One transaction passes through these states:
+The producer of a transaction goes through these states:
     UNINITIALIZED -> READY -> IN_TRANSACTION -> COMMITTING -> READY
                                              -> ABORTING   -> READY
 
