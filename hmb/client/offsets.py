@@ -9,9 +9,11 @@ An application can name an offset in these ways:
 
 A number that is not negative is already an offset. For all other values, the client sends a ListOffsets request to the
 leader of the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the
-offset of the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log,
-and -1 means the end of the log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset
-of the oldest open transaction, or the high watermark if no transaction is open.
+offset of the first record at or after this timestamp.
+
+Two timestamps in a ListOffsets request are special: -2 means the first offset of the log, and -1 means the end of the
+log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open
+transaction, or the high watermark if no transaction is open.
 
 Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. These brokers keep no timestamps of records, only
 the time of the last change of each segment file. The response for `AtTime` contains the first offset of the last

@@ -2,9 +2,10 @@
 
 When a broker restarts, or a partition moves to another broker, requests fail for a short time. The connection is lost,
 or the response contains a retriable error code. The caller passes a function to `with_retries`, and this function sends
-the request. A call of the function is an *attempt*. After a failed attempt, `with_retries` looks at the time. If the
-time limit is not over, `with_retries` pauses and makes another attempt. For example, the limit is 0.25 s, and the pause
-is 0.1 s:
+the request. A call of the function is an *attempt*.
+
+After a failed attempt, `with_retries` compares the elapsed time with the time limit. If the limit is not over,
+`with_retries` pauses and makes another attempt. For example, the limit is 0.25 s, and the pause is 0.1 s:
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: `with_retries` raises its error
 At 0.2 s, the limit is not over. So `with_retries` makes one more attempt after the next pause, although the limit is

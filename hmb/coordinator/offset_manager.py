@@ -5,10 +5,11 @@ the member is allowed to commit, and `begin_commit` adds the records to the jour
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
 A thread checks the member and adds the records under the same lock. So the commit of a member that the group has
-removed never replaces the commit of the next owner of the partition. For example, member A commits offset 40 and waits
-for the disk. The group then removes A and assigns the partition to member B, and B commits offset 45. The record of A
-was added to the queue before the group removed A, so the queue contains 40 and then 45. The newest committed offset is
-45.
+removed never replaces the commit of the next owner of the partition.
+
+For example, member A commits offset 40 and waits for the disk. The group then removes A and assigns the partition to
+member B, and B commits offset 45. The record of A was added to the queue before the group removed A, so the queue
+contains 40 and then 45. The newest committed offset is 45.
 
 A thread that deletes the offsets of a group must know all of them, so it first writes all commits of the group that are
 still in the queue. The thread holds the group's lock while it waits for the disk, so other requests for this group must

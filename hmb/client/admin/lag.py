@@ -7,9 +7,10 @@ first record that the group has not read, and returns the timestamp of this reco
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets between the log start offset and the log end offset, because a consumer can read only from
-these offsets. If a committed offset is outside the log, a Kafka consumer follows its setting `auto.offset.reset`: it
-starts at the beginning or at the end of the log.
+
+The plan of a reset contains only offsets between the log start offset and the log end offset, because a consumer can
+read only from these offsets. If a committed offset is outside the log, a Kafka consumer follows its setting
+`auto.offset.reset`: it starts at the beginning or at the end of the log.
 
 A share group has start offsets instead of committed offsets. `plan_share_reset` plans new start offsets, and
 `alter_share_offsets` stores them.

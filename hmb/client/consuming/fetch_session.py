@@ -32,10 +32,11 @@ cores:
             10            395 /  47              0.6 /  0.4 ms                     0.5 / 0.3 ms
            100          3,365 /  47              2.2 /  0.6 ms                     2.3 / 0.3 ms
          1,000         33,066 /  47               29 /    4 ms                      26 /   2 ms
-A consumer that waits for records sends two fetches a second. With few partitions, a session therefore saves almost
-nothing. But each session counts: a broker stores at most 1,000 sessions (`max.incremental.fetch.session.cache.slots`).
-So the rule is: the consumer uses a session if it fetches at least LEAST_PARTITIONS partitions from the leader.
-Otherwise, each request names all partitions and belongs to no session.
+
+A consumer that waits for records sends two Fetch requests a second. If it reads few partitions, a fetch session saves
+almost nothing. But a broker stores at most 1,000 sessions (`max.incremental.fetch.session.cache.slots`). The consumer
+therefore uses a session only if it fetches at least LEAST_PARTITIONS partitions from the leader. Otherwise, each
+request names all partitions and belongs to no session.
 
 Limits: a consumer does not end its sessions when it closes its connections. A broker stores a limited number of
 sessions. When a new session needs space, the broker removes an unused session.

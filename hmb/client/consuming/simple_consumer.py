@@ -15,10 +15,11 @@ has three operations: fetch one partition, fetch several partitions with one req
 uses the same requests.
 
 Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
-the records of the last hour, a consumer started at the last segment that began before that hour. Brokers older than
-Kafka 4.0 still support this request (ListOffsets v0), which `SimpleConsumer.offsets_before` sends. Kafka 4.0 does not
-support it. With Kafka 4.0, `offsets_before` therefore returns at most two offsets: the offset of the first record at or
-after the timestamp, and the first offset of the log.
+the records of the last hour, a consumer started at the last segment that began before that hour.
+
+The method `offsets_before` sends Kafka 0.7's request for the first offsets of segments (ListOffsets v0). Brokers older
+than Kafka 4.0 support this request, and Kafka 4.0 does not. With Kafka 4.0, `offsets_before` therefore returns at most
+two offsets: the offset of the first record at or after the timestamp, and the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

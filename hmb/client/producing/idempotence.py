@@ -4,10 +4,12 @@ The problem: a response can get lost after the broker has written a batch. The p
 the broker must write the batch only once.
 
 The idea: the producer requests a *producer id* from a broker once. The producer's records for each partition get the
-*sequence numbers* 0, 1, 2 and so on. The broker remembers the last five batches of the producer in each partition. If a
-batch has the numbers of one of these five, it is a copy, and the broker drops it. If a batch begins with the next
-number, the broker writes it. The broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER, because an earlier
-batch is missing, or because the copy is too old.
+*sequence numbers* 0, 1, 2 and so on.
+
+The broker remembers the last five batches of each producer in each partition. If a batch has the numbers of one of
+these five, it is a copy, and the broker drops it. If a batch begins with the next number, the broker writes it. The
+broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER, because an earlier batch is missing, or because the
+copy is too old.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
 producer sends the batch again. The numbers 0 to 9 are the numbers of a batch that the broker remembers. The broker

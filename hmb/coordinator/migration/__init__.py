@@ -32,10 +32,12 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
    This group starts with generation 8, and its members join again.
 
 A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
-their target assignments in steps, as in every KIP-848 group. For example, a consumer with the classic protocol and a
-cooperative assignor keeps its partitions while it joins, and its JoinGroup request lists them. If the consumer must
-give up some of them, its member epoch stays the same. The response to SyncGroup contains only the partitions that it
-keeps, and the response to its next Heartbeat asks it to join once more.
+their target assignments in steps, as in every KIP-848 group.
+
+For example, a consumer in a mixed group uses the classic protocol and a cooperative assignor. The consumer keeps its
+partitions while it joins, and its JoinGroup request lists them. If the consumer must give up some of them, its member
+epoch stays the same. The response to SyncGroup contains only the partitions that it keeps, and the response to its next
+Heartbeat asks it to join once more.
 
 The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade

@@ -33,11 +33,13 @@ Read the modules of this folder in this order:
 - `base_state`    the members, epochs and targets of any modern group, and the records of their changes
 - `state`         what a KIP-848 group has in addition to `base_state`: static members and regular expressions
 
-On a first reading, skip the following modules. `heartbeat` checks the fields of a request. `heartbeat_checks` contains
-the checks that KIP-848 groups, share groups and streams groups have in common. `records` converts members to values of
-records, and `store` restores the group after a failed write. `topic_regex` matches topic names with regular
-expressions. `settings` declares the settings of a group. `requests` finds the group of a request. `description` builds
-the response to ConsumerGroupDescribe.
+On a first reading, skip these modules:
+- `heartbeat` checks the fields of a request. `heartbeat_checks` contains the checks that KIP-848 groups, share groups
+  and streams groups have in common.
+- `records` converts members to values of records, and `store` restores the group after a failed write.
+- `topic_regex` matches topic names with regular expressions.
+- `settings` declares the settings of a group. `requests` finds the group of a request.
+- `description` builds the response to ConsumerGroupDescribe.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
 their requests, and `classic_metadata` contains the data that only these members have.

@@ -1,10 +1,11 @@
 """A member of a KIP-848 group, and its steps from the current assignment to the target assignment.
 
 The members of a KIP-848 group do not wait for each other at a barrier. The *target* assignment lists the partitions
-that each member will own in the end. At each heartbeat, a member makes a step towards its target: it gives up
-partitions that are not in its target, or it receives partitions that other members have given up. A partition never has
-two owners: the new owner receives a partition only after the old owner has confirmed with a heartbeat that it no longer
-reads the partition.
+that each member will own in the end. At each heartbeat, a member takes a step towards its target: it gives up
+partitions that are not in its target, or it receives partitions that other members have given up.
+
+A partition never has two owners in a KIP-848 group. The new owner receives a partition only after the old owner has
+confirmed with a heartbeat that it no longer reads the partition.
 
 The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 

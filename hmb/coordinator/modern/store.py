@@ -2,9 +2,11 @@
 
 A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time. If
 the write of a change fails, for example because the disk is full, the coordinator restores the group from its stored
-records, as after a restart of the broker. For example, changes 1 and 2 wait for the disk. The write of change 1 fails,
-so the coordinator restores the group without changes 1 and 2. The write of change 2 succeeds, so the coordinator
-restores the group again, now with change 2.
+records, as after a restart of the broker.
+
+For example, changes 1 and 2 of a group wait for the disk. The write of change 1 fails, so the coordinator restores the
+group without changes 1 and 2. The write of change 2 succeeds, so the coordinator restores the group again, now with
+change 2.
 
 Several threads wait for the writes of a group's changes, so these writes can end in any order. Each change therefore
 has a number, and each stored record has the number of its change. So an older change never replaces the record of a

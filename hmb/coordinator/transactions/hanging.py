@@ -2,9 +2,11 @@
 
 A consumer that reads only committed records cannot read past the first open transaction of a log. The consumer waits
 until the coordinator writes the marker that ends the transaction. If the disk loses a marker that was already written,
-the coordinator does not write the marker again, and the consumer waits forever. At each start, the broker therefore
-compares the open transactions of all logs with the state of the coordinator. If a transaction is open in a log, but not
-open in the coordinator's state, the broker writes a new marker into the log:
+the coordinator does not write the marker again, and the consumer waits forever.
+
+At each start, the broker therefore looks for hanging transactions: it compares the open transactions of all logs with
+the state of the coordinator. If a transaction is open in a log, but not open in the coordinator's state, the broker
+writes a new marker into the log:
 - The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.

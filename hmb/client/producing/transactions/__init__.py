@@ -23,10 +23,12 @@ The producer sends EndTxn when no batch is in flight. The coordinator then write
 transaction.
 
 In transaction version 1, all transactions of a producer have the same epoch. A late request of one transaction can
-therefore change the next transaction. In transaction version 2, the response to EndTxn contains the epoch of the next
-transaction, and brokers reject a late request because its epoch is too low. For example, producer 7 commits a
-transaction with the epoch 4. Its next transaction has the epoch 5. When the epochs of a producer id are used up, the
-response to EndTxn contains another producer id and the epoch 0.
+therefore change the next transaction.
+
+In transaction version 2, the response to EndTxn contains the epoch of the next transaction, and brokers reject a late
+request because its epoch is too low. For example, producer 7 commits a transaction with the epoch 4. Its next
+transaction has the epoch 5. When the epochs of a producer id are used up, the response to EndTxn contains another
+producer id and the epoch 0.
 
 The producer chooses its transaction version in `init_transactions`. It uses version 2 if the coordinator reports that
 the feature `transaction.version` has the level 2 or more. HMB, and Kafka from version 4.0 on, report this level by
