@@ -4,10 +4,9 @@ A Kafka connection has two rules. The first rule: the broker sends its responses
 may therefore send several requests before it reads the first response. The method `post` sends a request, and `receive`
 reads the next response. `send` does both: it sends one request and waits for its response.
 
-The second rule of a Kafka connection is about versions. Each request contains a version number, and client and broker
-must both support this version of the request. A new connection therefore begins with an ApiVersions request. The
-response lists the versions that the broker supports. The client then uses the highest version that both sides support
-(KIP-35):
+The second rule of a Kafka connection: client and broker must both support the version of each request. A new connection
+therefore begins with an ApiVersions request. The response lists the versions that the broker supports. The client then
+uses the highest version that both sides support (KIP-35):
     ApiVersions  ----->
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->
