@@ -11,9 +11,9 @@ For example, member A commits offset 40 and waits for the disk. The group then r
 member B, and B commits offset 45. The record of A was added to the queue before the group removed A, so the queue
 contains 40 and then 45. The newest committed offset is 45.
 
-A thread that deletes the offsets of a group must know all of them, so it first writes all commits of the group that are
-still in the queue. The thread holds the group's lock while it waits for the disk, so other requests for this group must
-wait. This is acceptable, because deletions are rare.
+A thread that deletes the offsets of a group must know all of them. The thread therefore first writes all commits of the
+group that are in the queue. The thread holds the group's lock while it waits for the disk, so other requests for this
+group must wait. This is acceptable, because deletions are rare.
 
 A fetch of committed offsets returns only offsets that are on disk. The reason is that the journal first syncs a record,
 and then changes the offset in memory.

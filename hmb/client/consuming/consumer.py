@@ -121,9 +121,9 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
         """Read exactly these partitions. The consumer stops reading all other partitions.
 
-        If `partitions` is a mapping, it contains the first offset for each partition. If it is a list, a consumer with
-        a `group` begins at the group's committed offsets, and a consumer without a group begins at its setting
-        `offset`.
+        If `partitions` is a mapping, it contains the first offset for each partition. If `partitions` is a list, a
+        consumer with a `group` begins at the group's committed offsets. A consumer without a group begins at its
+        setting `offset`.
 
         After `assign`, the consumer is not a member of the group, but it can still commit offsets for the group.
         """

@@ -97,8 +97,8 @@ class FetchInFlight:
 
         While the request was in flight, the application may have moved the position, or paused or removed the
         partition. The consumer must then ignore the fetched records, so the method does not yield this position. The
-        method stores the end of the log for all partitions, because a later response of the fetch session contains the
-        end of the log only if it has changed.
+        method stores the end of the log for all partitions. The reason is that a later response of the fetch session
+        contains the end of the log only if it has changed.
         """
         for partition, data in self._named(response):
             fetched = self.partitions.get(partition)

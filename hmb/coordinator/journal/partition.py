@@ -10,7 +10,7 @@ larger commits before it adds them to the journal's queue. So the commits of one
 queue.
 
 A thread that waits for `write_lock` waits without a time limit. This wait always ends, for two reasons. First, the
-thread that holds the lock only writes and syncs a file, and then calls `apply` of each entry, which changes the
+thread that holds the lock only writes and syncs a file. It then calls `apply` of each entry, which changes the
 coordinator's state in memory. If the disk fails, the write also fails, and the thread releases the lock. Second, the
 thread that holds `write_lock` takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So two
 threads never wait for each other.

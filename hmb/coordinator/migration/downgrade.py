@@ -16,9 +16,9 @@ with the KIP-848 protocol, leaves. "readers" becomes a classic group in generati
 PreparingRebalance. A and B each send a heartbeat with generation 8, and the response contains REBALANCE_IN_PROGRESS.
 Both join again, and A becomes the leader of generation 9.
 
-If a member had not reached the last epoch of the KIP-848 group before the downgrade, its next heartbeat contains an
-older generation than the generation of the classic group. The response to this heartbeat contains ILLEGAL_GENERATION.
-The member then gives up all its partitions, and joins again.
+Suppose that a member has not reached the last epoch of the KIP-848 group before the downgrade. Its next heartbeat then
+contains an older generation than the classic group has. The response to this heartbeat contains ILLEGAL_GENERATION. The
+member then gives up all its partitions, and joins again.
 
 Source: Kafka's `GroupMetadataManager.convertToClassicGroup` and `ClassicGroup.fromConsumerGroup`.
 """

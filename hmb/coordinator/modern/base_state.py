@@ -13,8 +13,8 @@ Each kind of group has record types of its own. But five types occur in every ki
     target                the target of one member
     current               the epoch of one member, and the partitions or tasks that it owns now
 
-For example, when a member joins, the methods of `ModernState` create records of its subscription, of the new group
-epoch, of the target assignments and of its current assignment. The journal stores all these records in one batch.
+For example, a member joins. The methods of `ModernState` create records of its subscription, of the new group epoch, of
+the target assignments and of its current assignment. The journal stores all these records in one batch.
 
 Source: KIP-848; Kafka's `ModernGroup`.
 """

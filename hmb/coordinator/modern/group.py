@@ -5,8 +5,8 @@ special values: 0 means that the member joins, -1 means that the member leaves, 
 but will join again. A positive epoch only means that the member is alive. The group handles a heartbeat in three parts:
 1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
    epoch* increases by 1 (subscriptions.py).
-2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py), and
-   the assignment epoch becomes equal to the group epoch. Between two targets, the group waits at least
+2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py). The
+   assignment epoch then becomes equal to the group epoch. Between two targets, the group waits at least
    `group.consumer.assignment.interval.ms`.
 3. The member takes one step towards its target (member.py).
 

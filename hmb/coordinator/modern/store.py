@@ -1,8 +1,8 @@
 """The stored records of a modern group, from which the coordinator restores the group after a failed write.
 
-A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time. If
-the write of a change fails, for example because the disk is full, the coordinator restores the group from its stored
-records, as after a restart of the broker.
+A group changes in memory before its records are on disk, and several changes can wait for the disk at the same time.
+The write of a change can fail, for example because the disk is full. The coordinator then restores the group from its
+stored records, as after a restart of the broker.
 
 For example, changes 1 and 2 of a group wait for the disk. The write of change 1 fails, so the coordinator restores the
 group without changes 1 and 2. The write of change 2 succeeds, so the coordinator restores the group again, now with

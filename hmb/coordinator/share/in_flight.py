@@ -80,7 +80,7 @@ class AcquireLimits(NamedTuple):
     """How many records a member may acquire, and for how long (ms).
 
     `locks` is the greatest number of records that may be in flight in the share-partition. If `is_strict` is false, the
-    broker does not divide a batch or a run (neighboring records with the same state), so the member sometimes gets more
+    broker never divides a batch or a run (neighboring records with the same state). The member then sometimes gets more
     than `records` records.
     """
 

@@ -1,7 +1,8 @@
 """Converts the members of a streams group to values of records, and back.
 
-The current record of a member contains its tasks grouped by subtopology. For example, the active tasks 0_0 and 0_1,
-which the member received in the epochs 4 and 5, become one `TaskIds` with the partitions [0, 1] and the epochs [4, 5].
+The current record of a member contains its tasks grouped by subtopology. For example, the member received the active
+task 0_0 in epoch 4 and the active task 0_1 in epoch 5. The record contains both tasks as one `TaskIds` with the
+partitions [0, 1] and the epochs [4, 5].
 
 Source: KIP-1071; Kafka's `StreamsCoordinatorRecordHelpers`.
 """
