@@ -24,7 +24,7 @@ with a full fetch again in these cases:
 - A partition has a new `Position`, because the consumer removed the partition and added it again. The new position does
   not contain the high watermark yet, and an incremental response contains the high watermark only if it has changed.
 
-A session saves work only if the consumer reads many partitions. The next table shows the cost of one fetch of HMB's
+A session saves work only if the consumer reads many partitions. This table shows the cost of one fetch of HMB's
 consumer without new records. The costs are CPU times of the client and of HMB's broker, on a busy machine with two
 cores:
     partitions    bytes of the request    client, without / with a session    broker, without / with

@@ -61,8 +61,8 @@ def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffset
 class GroupMembership:
     """A consumer's membership in its group. Only the consumer's thread may call the public methods.
 
-    The attribute `offsets` commits offsets with the identity of this member. While the consumer is not a member of the
-    group, each commit raises KafkaError with UNKNOWN_MEMBER_ID.
+    The object in the attribute `offsets` commits offsets with the identity of this member. While the consumer is not a
+    member of the group, each commit raises KafkaError with UNKNOWN_MEMBER_ID.
     """
 
     def __init__(

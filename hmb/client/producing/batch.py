@@ -6,11 +6,11 @@ batch stays in the queue until it is delivered or has failed.
 
 A sender thread can send several batches of a partition before the response to the first batch arrives. The *window* of
 the queue is the largest allowed number of batches in flight. The window changes in this order:
-    window           until
-    1                at the start, until the broker has written a batch
-    `max_in_flight`  until a batch fails
-    0                until no batch of the partition is in flight
-    1                until all batches that were sent before the failure are completed; then `max_in_flight` again
+1. At the start, the window is 1, until the broker has written a batch.
+2. The window is `max_in_flight`, until a batch fails.
+3. The window is 0, until no batch of the partition is in flight.
+4. The window is 1, until all batches that were sent before the failure are completed. Then the queue continues with
+   step 2.
 
 If a batch fails, the sender thread sets the queue's window (the largest number of batches in flight) to 0. The thread
 sends no further batch of the partition, and waits until all batches in flight have a result. Then the sender thread

@@ -63,7 +63,7 @@ def keep_protocol(group: ConsumerGroup, leaving: Collection[str], now: int) -> G
 class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     """One KIP-848 group, which handles the requests of its members.
 
-    - `subscriptions` increases the group epoch when the topics of the members have changed.
+    - The object `subscriptions` increases the group epoch when the topics of the members have changed.
     - `successor` is None, or the classic group that replaces this group after the current step.
     """
 

@@ -80,8 +80,8 @@ class MarkerWriter:
         """Append a marker to one partition. Return a function that waits until the marker is durable.
 
         The caller can therefore append many markers before it waits. With transaction version 2, the epoch of the
-        marker must be greater than the epoch of the open transaction; otherwise raises INVALID_PRODUCER_EPOCH. Also
-        raises the errors of `_begin`.
+        marker must be greater than the epoch of the open transaction. If it is not greater, the method raises
+        INVALID_PRODUCER_EPOCH. The method also raises the errors of `_begin`.
         """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).producers.active(producer.producer_id):
