@@ -110,7 +110,7 @@ def link(broker: Hmb) -> str:
     return found
 
 
-# -- the broker with many partitions, segments and groups
+# -- measurements of a broker with many partitions, segments and groups
 
 
 def fill(bootstrap: str) -> None:
@@ -204,7 +204,7 @@ def measure_page() -> dict[str, float]:
     }
 
 
-# -- the cost of the page at full load
+# -- what a page costs a broker at full load
 
 
 @contextmanager

@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from hmb.testing.faults.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
-# In Python, only one thread runs at a time: the thread that holds the interpreter lock. When a thread has waited for
+# Python runs only one thread at a time: the thread that holds the interpreter lock. When another thread has waited for
 # this lock for SWITCH_INTERVAL seconds, the running thread must release the lock. In a broker, a thread rarely waits so
-# long: the running thread makes a system call after about 0.1 ms, and releases the lock before the call. Python's
-# default is 0.005 s. With this default, waiting threads ask for the lock so often that the broker serves only 1,512
-# requests/s on a thousand busy connections. With 0.1 s, it serves 5,533 requests/s on a thousand connections, and 8,104
-# requests/s on a single connection (bench/scenarios/connections.py).
+# long: the running thread makes a system call after about 0.1 ms, and releases the lock before the call.
+#
+# With Python's default of 0.005 s, waiting threads force the running thread to release the lock too often. A broker
+# then serves only 1,512 requests/s on a thousand busy connections. With 0.1 s, it serves 5,533 requests/s on a thousand
+# connections, and 8,104 requests/s on a single connection (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A terminal that is closed sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv
@@ -189,8 +190,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # A new thread inherits the blocked signals from the thread that starts it. The control port starts threads, so
-    # block the signals before it starts. `run` would block them too late.
+    # A new thread inherits the blocked signals from the thread that starts it. `control_port` starts threads, so block
+    # the signals before this call. The function `run` blocks them only later.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()

@@ -68,8 +68,8 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # number of characters in this part.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # In a word `--option=value`, click completes only `value`, and returns words without `--option=`. So
-            # `_kept` must not count the characters of `--option=`.
+            # For a word `--option=value`, click returns completions of `value`, without `--option=`. So `_kept`, the
+            # number of characters that bash keeps, must not count the characters of `--option=`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -46,8 +46,8 @@ html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
 
-# A drawing (_ext/drawing.py) names its colors by tones: for example, the tone "blue" marks a producer. TONES_ON_LIGHT
-# contains the colors of each tone on a light page: first the color of edges, and then the color of areas.
+# A drawing (_ext/drawing.py) names its colors by tones: for example, the tone "blue" marks a producer. For each tone,
+# this dict contains two colors for a light page: the color of edges, and the color of areas.
 TONES_ON_LIGHT = {
     "plain": ("#64748b", "#ffffff"),
     "blue": ("#1d4ed8", "#dbeafe"),

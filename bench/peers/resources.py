@@ -33,7 +33,7 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
     Raises OSError if the process has ended.
     """
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    # /proc/PID/status of a zombie process does not contain this field, so the result is 0.
+    # The status of a zombie process has no line for this field, so the result is 0.
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 

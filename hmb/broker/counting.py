@@ -52,7 +52,7 @@ def _counted(api: ApiKey, handlers: Mapping[ApiKey, Handler], counters: RequestC
     return handle
 
 
-# -- what a response contains: whether it has an error, and how many bytes of records
+# -- functions that return whether a response has an error, and how many bytes of records a request moves
 
 
 def _measured(request: Any, response: Response | None) -> tuple[bool, int]:

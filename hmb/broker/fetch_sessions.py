@@ -198,10 +198,12 @@ class FetchSessions:
     eviction_ms: int
     clock: Callable[[], int] = now_ms
     # This lock guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
-    # this lock takes no other lock. While a Fetch request is handled, its thread reads the partitions of the session,
-    # and sets their field `topic`, without this lock. This is safe if the client waits for each response before it
-    # sends the next request of the session. If the client does not wait, `store_offsets` returns False for the earlier
-    # request, which then gets an error.
+    # this lock takes no other lock.
+    #
+    # The thread that handles a Fetch request reads the partitions of the session, and sets their field `topic`, without
+    # this lock. Most clients wait for each response before they send the next request of the session, so no other
+    # thread uses these partitions. If a client does not wait, `store_offsets` returns False for the first request, and
+    # this request gets an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -258,7 +258,8 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # A KIP-848 group answers JoinGroup at once, so its change must be on disk before the response.
+        # The coordinator answers JoinGroup at once if the group uses the protocol of KIP-848. The change of the group
+        # must be on disk before the coordinator sends this response.
         is_mixed = runner.machine.kind is GroupType.CONSUMER
         runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()
@@ -365,7 +366,8 @@ class GroupCoordinator:
 
 def _class_of(key: Key) -> type[AnyModernGroup]:
     """Return the class of the group to which a record belongs."""
-    # Most brokers have only classic groups. The modules of the other kinds of groups take 50 ms to import.
+    # Import these modules only when a record needs them. The imports take 50 ms, and most brokers have only classic
+    # groups.
     if isinstance(key, SHARE_KEYS):
         from hmb.coordinator.share.group import ShareGroup
 

@@ -160,7 +160,7 @@ class OffsetManager:
         with self._lock:
             return self._offsets.pending(group_id)
 
-    # -- changes of the offsets in memory, which the journal applies in the order of its records
+    # -- changes of the offsets in memory: the journal calls these methods in the order of its records
 
     def _commit(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], producer_id: int | None

@@ -16,8 +16,8 @@ import sqlite3
 
 from hmb.client import KafkaError
 
-# PEP 249 defines the error classes of Python's database modules. The two classes below are for errors with a cause
-# outside of the program. Each module has its own classes with these names.
+# Each database module of Python has its own error classes, but all modules use the names of PEP 249. The classes with
+# these two names are for errors with a cause outside of the program, for example a lost connection.
 DATABASE_OUTAGES = {"OperationalError", "InterfaceError"}
 PRIMARY_CODE = 0xFF  # the bits of an SQLite error code that contain the primary code
 

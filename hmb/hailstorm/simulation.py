@@ -77,8 +77,8 @@ class Hung:
     """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
-    # The newest reports of all processors, as the negotiator read them before it hung. The simulation copies the
-    # reports when the next negotiator is about to take its first step. Until then, the value is None.
+    # The reports of all living processors, as the negotiator read them from the registry before it hung. The simulation
+    # copies these reports just before the next negotiator takes its first step. Until then, the value is None.
     living: Mapping[str, Report] | None = None
 
 

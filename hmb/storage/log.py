@@ -110,8 +110,8 @@ class Log:
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
         # This lock guards segments, offsets and producers. A thread that appends holds it while it assigns offsets and
         # writes. A thread that reads holds it while it copies the offsets and the list of segments. A cleanup holds it
-        # while it changes this list. A thread that needs several locks takes first `cleanup_lock`, then the lock of
-        # `group_commit`, then this lock.
+        # while it changes the list of segments. A thread that needs several locks takes them in this order:
+        # `cleanup_lock`, the lock of `group_commit`, this lock.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)

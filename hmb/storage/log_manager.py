@@ -193,8 +193,8 @@ class LogManager:
         """
         with self._lock:
             self._raise_if_closed()
-            # The checkpoints can still contain offsets of a deleted topic with the same name. So the broker writes the
-            # offset 0 for each new log.
+            # If a topic with the same name was deleted before, the checkpoints can still contain the offsets of its
+            # partitions. So the broker writes the offset 0 for each new log.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             contents: dict[Path, str] = {}

@@ -81,9 +81,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids with a counter that begins at 0. The counter never reaches this limit. But a client can
-# write any id up to 2^63 - 1 into a batch. When a broker starts, it sets its counter above the ids in its logs, and
-# ignores ids above the limit.
+# Brokers assign producer ids with a counter that begins at 0 and never reaches this limit. But a client can write any
+# producer id up to 2^63 - 1 into a batch. When a broker starts, it sets its counter above the ids in its logs. It
+# ignores ids above this limit, because no broker has assigned them.
 HIGHEST_ASSIGNED_ID = 2**62
 
 

@@ -208,11 +208,10 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # A second call of `poll` runs in the middle of a first call. Each tuple contains the published messages, and the
-    # subscribers of the two calls. The string "aa" means that both calls poll for the subscriber 'a'. If two messages
-    # exist, these calls must return different messages. If only one message exists, one call must return it, and the
-    # other call must return None. The string "ab" means that the first call polls for the subscriber 'a', and the other
-    # call for 'b'. Then both calls must return the first message.
+    # The test starts a second call of `poll` in the middle of a first call. Each tuple contains the published messages,
+    # and the subscribers of the two calls. With "aa", both calls poll for the subscriber 'a': they must return
+    # different messages, or one message and None if only one message exists. With "ab", the calls poll for 'a' and for
+    # 'b': both calls must return the first message.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

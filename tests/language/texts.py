@@ -118,6 +118,8 @@ def _comments(path: Path, source: str, lines: list[str]) -> Iterator[Text]:
         if lines[line - 1][:column].strip():
             yield Text("trailing", path, line, words, lines[line - 1].strip())
             continue
+        if not words:
+            continue  # A line with only "#" ends a paragraph: the next line then begins a new block.
         if block and line != start + len(block):
             yield Text("comment", path, start, " ".join(block), lines[start + len(block) - 1].strip())
             block = []

@@ -60,11 +60,12 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# A time setting has one name for each unit: log.retention.hours, log.retention.minutes and log.retention.ms. For each
-# name with a larger unit, this table contains the name in ms, and the unit's length in ms. For example,
-# log.retention.hours=2 means log.retention.ms=7200000. If a user sets several of these names, the name with the
-# smallest unit applies. Therefore the broker reads the names in the order of this table, in which the largest unit
-# comes first, and each value replaces the value before it.
+# A time setting has one name for each unit: for example, log.retention.hours, log.retention.minutes and
+# log.retention.ms. TIMES maps each name with a larger unit to the name in ms, and to the length of the unit in ms. So
+# log.retention.hours=2 means log.retention.ms=7200000.
+#
+# If a user sets several names of one setting, the name with the smallest unit applies. Therefore the broker reads the
+# names in the order of TIMES: the largest unit comes first, and each value replaces the previous value.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),

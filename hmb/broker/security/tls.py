@@ -185,8 +185,8 @@ def shake_hands(sock: TlsSocket, timeout: float) -> None:
         start = socket.socket.recv(sock, 1, socket.MSG_PEEK)
         if start and start[0] != HANDSHAKE:
             socket.socket.send(sock, UNEXPECTED_MESSAGE)
-            # Read the bytes that the client has sent. If unread bytes were left, the system would reset the connection,
-            # and the client could lose the alert.
+            # The broker has just sent a TLS alert. Read the bytes that the client has sent: if they stayed unread, the
+            # system would reset the connection, and the client could lose the alert.
             socket.socket.recv(sock, MOST_ENCRYPTED)
             raise CloseConnection(
                 "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"

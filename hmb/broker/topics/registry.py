@@ -224,9 +224,9 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # Delete the partitions that were created before the error. These partitions get a new topic id first. If
-            # the broker crashes now, it deletes all partitions with this topic id when it starts again. The topic's
-            # older partitions keep their topic id, so the broker does not delete them.
+            # The creation has failed, so delete the partitions that it has already created. First, give these
+            # partitions a new topic id. If the broker crashes now, it deletes all partitions with this new id at its
+            # next start. Older partitions of the topic keep their topic id, so the broker does not delete them.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

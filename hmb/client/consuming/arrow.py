@@ -56,6 +56,6 @@ def _readable(
             table = columns(*position.partition, batches[:number], first, end, names)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # No batch is damaged, so the error has another reason: all batches together are too large for one Arrow column. The
-    # consumer then returns the error and no records.
+    # The loop has found no damaged batch. So the error means that all batches together are too large for one Arrow
+    # column. Return this error, and no records.
     return columns(*position.partition, [], first, end, names), first, error

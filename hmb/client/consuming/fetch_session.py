@@ -150,8 +150,8 @@ class LeaderSession:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # The client does not know yet whether the leader will handle this request. The next request is therefore a full
-        # fetch, unless `completed` is called before.
+        # The client does not know yet whether the leader will handle this request. So the next request is a full fetch,
+        # unless the response arrives first and `completed` continues the session.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return SessionPart(self._id, epoch, wanted, {})

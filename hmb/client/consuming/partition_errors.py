@@ -98,7 +98,8 @@ class PartitionErrors:
             what = f"{position.partition} was deleted and created again since offset {position.fetch_offset}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-            # The consumer has read no record of the new topic yet. Begin at the topic's first record.
+            # The topic was deleted and created again, and the consumer has read no record of the new topic. So it
+            # continues at the new topic's first record.
             position.start, position.topic_id = "earliest", None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 

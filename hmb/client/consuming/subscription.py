@@ -116,7 +116,7 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # The request below may fail. The next refresh then takes place at the time `_refresh_at`.
+        # The request for the topics may fail, so already set the time at which the consumer tries again.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

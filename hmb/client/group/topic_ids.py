@@ -65,9 +65,10 @@ class AssignmentById:
     def by_id(self, owned: Owned) -> list[TopicPartitions]:
         """Return the owned partitions in the format of a heartbeat request: with topic ids instead of topic names."""
         topics: dict[UUID, list[int]] = {}
-        by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
-        # If two ids have one name, the assigned id wins.
-        ids = {self._names[topic_id]: topic_id for topic_id in by_age}
+        assigned_last = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
+        # If a topic was deleted and created again, two ids can have the same name. The dict keeps only the last id of a
+        # name, so the assigned ids are sorted to the end.
+        ids = {self._names[topic_id]: topic_id for topic_id in assigned_last}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)
         return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in topics.items()]

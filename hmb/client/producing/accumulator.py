@@ -55,10 +55,10 @@ class Accumulator:
         self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
         # This lock guards the fields below and the batches that still receive records. A thread that holds this lock
-        # may also take the lock of `Counters` or of a `BatchResult`. Three methods read without this lock. `used`
-        # returns a figure for monitoring, which may be out of date. `check_open` asks whether the producer is closed,
-        # and a closed producer stays closed. `finished` asks whether a closed producer has no batches, and a closed
-        # producer gets no new batches.
+        # may also take the lock of `Counters` or of a `BatchResult`.
+        #
+        # Three methods read fields without this lock. `used` returns a figure for monitoring, which may be out of date.
+        # `check_open` and `finished` need no lock, because a closed producer stays closed and gets no new batches.
         self._lock = threading.Lock()
         self._memory = BufferMemory(self._lock, memory, max_block)
         self._batches = 0

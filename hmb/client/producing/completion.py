@@ -131,7 +131,7 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # The move is the last step, because another thread owns the queue after the move.
+        # Move the queue at the end, because another sender thread may use the queue as soon as it has moved.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 

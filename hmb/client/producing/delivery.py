@@ -80,11 +80,13 @@ class BatchResult:
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
         # The functions to call when all outcomes are known, with the argument of each function.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
-        # Only a thread that holds this lock changes the fields above. (The accumulator sets `send_now` without the
-        # lock, before any other thread knows this object.) A thread may read the following four fields without the
-        # lock. `_missing` does not change after it has become 0. `callbacks_done` does not change after it has become
-        # True. `_outcomes` does not change after the result is complete, and threads do not read it earlier. If a
-        # thread calls `send_now` too late, the function does nothing, because the batch is already sealed.
+        # Only a thread that holds this lock changes the fields above. There is one exception: the accumulator sets
+        # `send_now` without the lock, before any other thread knows this object.
+        #
+        # A thread may read four fields without the lock. `_missing` does not change after it has become 0, and
+        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after the result is
+        # complete, when it no longer changes. If a thread calls `send_now` too late, the function does nothing, because
+        # the batch is already sealed.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

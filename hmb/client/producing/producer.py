@@ -72,8 +72,9 @@ class Producer:
         self._max_request_size = chosen["max_request_size"]
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
-        # The last attempt to send a batch can begin just before the end of the delivery timeout. This attempt can need
-        # two requests: one to find the leader, and one to send the batch.
+        # `close` waits longer than the delivery timeout, because the last attempt to send a batch can begin just before
+        # the delivery timeout ends. This attempt can need two requests: one to find the leader, and one to send the
+        # batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])

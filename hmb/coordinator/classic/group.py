@@ -210,8 +210,8 @@ class ClassicGroup:
         all other cases, answer with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
-        # The leader of a Stable group joins again when it sees that a topic of the group has changed. This request
-        # starts a rebalance, even if the leader's metadata is unchanged.
+        # When the leader of a Stable group sees that a topic of the group has changed, it sends a new JoinGroup
+        # request. This request starts a rebalance, even if the leader's metadata is unchanged.
         leads = self.state.current is GroupState.STABLE and member.member_id == self.state.members.leader_id
         if self.state.current is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self._rebalance.wait_for_generation(member, call)

@@ -56,8 +56,8 @@ def replace_member(
         if state.current is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
-        # The client could not send heartbeats while it waited until the record was on disk, so its session starts
-        # again.
+        # If the record is on disk, the member's session begins again, because the client could not send heartbeats
+        # while it waited for the disk.
         if error is None:
             member.extend_session(now)
             state.queue_response(call, without_assignment(state.generation_for(member), call, old_leader))

@@ -145,7 +145,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         check_empty(self)
         return self.state.all_tombstones()
 
-    # -- what each kind of group defines
+    # -- methods that each kind of group defines
 
     @abstractmethod
     def _on_removed(self, member_ids: Sequence[str], because: str) -> None:

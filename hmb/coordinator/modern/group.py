@@ -194,7 +194,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         self.state.set_target(member.member_id, target)
         self.state.put_assignment(member)
 
-    # -- heartbeat, part 2: the target assignment
+    # -- heartbeat, part 2: compute a new target assignment
 
     @property
     def is_assignment_due(self) -> bool:
@@ -235,7 +235,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         preferred = Counter(member.assignor for member in self.state.members.values() if member.assignor is not None)
         return preferred.most_common(1)[0][0] if preferred else UNIFORM
 
-    # -- heartbeat, part 3: the member's own assignment
+    # -- heartbeat, part 3: change the member's own assignment
 
     def _reconcile(
         self, member: ConsumerMember, owned: frozenset[PartitionId] | None, changed: bool, now: int

@@ -237,7 +237,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         processes = {member_id: member.process_id for member_id, member in self.state.members.items()}
         return StickyAssignor(processes, self.state.targets).assign(tasks, copied, replicas)
 
-    # -- heartbeat, part 4: the member's own tasks
+    # -- heartbeat, part 4: change the member's own tasks
 
     def _reconcile(self, member: StreamsMember, owned: Tasks | None, now: int) -> StreamsMember:
         epoch = self.state.assignment_epoch

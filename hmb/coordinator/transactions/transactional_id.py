@@ -62,9 +62,9 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The epoch before the last increase, if a request of the same producer caused the increase: EndTxn, or an
-    # InitProducerId request that contains the producer's id and epoch. Otherwise, the value is NO_PRODUCER_EPOCH. The
-    # journal does not store this field.
+    # The producer's previous epoch, if the producer itself caused the last increase of its epoch. EndTxn causes an
+    # increase, and so does InitProducerId with the producer's id and epoch. After an increase with another cause, the
+    # value is NO_PRODUCER_EPOCH. The journal does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

@@ -130,8 +130,8 @@ def _age(clock: Clock) -> tuple[int, int]:
 
 
 
-# For each phase: the processors that must answer before the phase ends, and a second function. The second function
-# returns whether the report of such a processor is the answer that the phase waits for.
+# Two functions for each phase. The first function returns the processors that must answer before the phase ends. The
+# second function returns whether the report of a processor is the answer for which the phase waits.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

@@ -107,7 +107,7 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- the actions of the negotiator's table; the argument `before` is the situation in which the event occurred
+    # -- actions of the table in steps.py. Their argument `before` is the situation in which the event occurred.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

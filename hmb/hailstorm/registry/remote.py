@@ -54,10 +54,8 @@ class RemoteSession:
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
         # `_read` waits for the next value without a time limit, because a registry can have nothing to send for hours.
-        # The wait ends when the connection is closed. `close` closes the connection, and `_ask` calls `close` if an
-        # answer is late. If the process of the registry ends, its operating system closes the connection. If the
-        # registry's machine fails, no heartbeat is confirmed, and the operating system of this machine closes the
-        # connection after some minutes.
+        # The wait ends when the connection is closed: by `close`, by `_ask` if an answer is late, or by the operating
+        # system if the registry's process or machine fails.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()

@@ -39,8 +39,8 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        # A negotiator that has just started does not know the clock of the newest complete snapshot, so `completed` is
-        # None. The value None does not show progress, so the earlier restarts still count.
+        # `completed` is None if the negotiator has just started, because it does not know the newest complete snapshot
+        # yet. None is no sign of progress, so the number of restarts is not set to 0.
         if completed is not None and completed != self._completed:
             self._completed = completed
             self._reasons.clear()

@@ -15,13 +15,14 @@ from hmb.records.batch import RecordBatch
 
 NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
+# The value for a record whose length begins with an odd byte: the length is negative, so the record is damaged. With
+# this value, the computed end of the record is far below 0, and the decoder notices the damage.
 NEVER = -INT64_MAX
-# A record begins with its length. The first byte of the length selects the entry in both tables. END_AFTER_ONE is for
-# lengths of one byte: its entry is the distance from the start of the record to its end. END_AFTER_TWO is for lengths
-# of two bytes: the caller must add 64 times the second byte to the entry. If the first byte is odd, the length is
-# negative, so the record is damaged. For an odd byte, the tables contain NEVER, a number far below 0, so that the
-# decoder notices the damage.
+# A record begins with its length, a varint. If the varint has one byte, this byte selects an entry of END_AFTER_ONE:
+# the distance (bytes) from the start of the record to its end.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
+# If the varint of a record's length has two bytes, the first byte selects an entry of END_AFTER_TWO. The caller adds 64
+# times the second byte to this entry. The result is the distance (bytes) from the start of the record to its end.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

@@ -42,8 +42,8 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The attribute bits that `_assign_plain` cannot handle: the first element is for messages of magic 0, and the second
-# for magic 1. If such a bit is set, the message is a wrapper or invalid.
+# The attribute bits of the messages that `_assign_plain` cannot handle: compressed messages and invalid messages. The
+# first element is for magic 0, and the second is for magic 1.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

@@ -104,7 +104,8 @@ def _required(package: Distribution) -> Iterator[str]:
 def _files(package: Distribution) -> Iterator[tuple[Path, str]]:
     """Yield each file of a package, with its name in the archive."""
     if package.name == "hmb":
-        # An editable installation has no list of files, so the function reads HMB's two folders instead.
+        # The file list of an editable installation does not contain HMB's modules. So the function yields the files of
+        # HMB's two folders, `hmb` and `pyspark_hmb`.
         yield from _folder("hmb")
         yield from _folder("pyspark_hmb")
         return

@@ -35,9 +35,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread that waits for one of these semaphores needs no time limit, because the other threads release the semaphore
-# after a few seconds. A thread that holds a semaphore only decodes the records of one partition in one request, and the
-# size of these records is limited. It does not wait for a client or for another semaphore while it holds this one.
+# A thread waits for one of these semaphores without a time limit, because other threads release it after a few seconds.
+# A thread that holds a semaphore only decodes the records of one partition in one request, and the size of these
+# records is limited. Meanwhile, this thread waits neither for a client nor for another semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

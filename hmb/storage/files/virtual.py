@@ -75,7 +75,7 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            # Remove the number before `close`: after `close`, another file can get the same number.
+            # Remove the file descriptor before `close`, because after `close` another file can get the same descriptor.
             OPEN_FILES.descriptors.discard(self.fileno())
             super().close()
 

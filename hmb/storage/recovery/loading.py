@@ -195,8 +195,8 @@ class _Loading:
                 return end_by_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # A preallocated file ends with zeros, which are not damage. So for a preallocated file, the message
-                    # is not a warning.
+                    # A preallocated file ends with zeros, which are not damage. So the problem is logged as a warning
+                    # only if files are not preallocated.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)
@@ -224,8 +224,8 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
-        # After a power cut, an index may have lost bytes that were not synced, and a file may have an old modification
-        # time. So this message is a warning only after a clean stop.
+        # A power cut can change files: an index may lose bytes that were not synced, and a file may get an old
+        # modification time. So a changed file is a reason for a warning only after a clean stop.
         level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
@@ -304,7 +304,8 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
-            # Old messages have the leader epoch -1. But the leader epoch of a log is never below 0.
+            # A batch of old messages (v0, v1) has the leader epoch -1. The leader epoch of a log is never below 0, so
+            # the function returns 0 instead of -1.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

@@ -83,6 +83,7 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # If `following` is 0, all epochs of the log are newer than `epoch`.
+        # If `following` is 0, all epochs of the log are newer than `epoch`. The result then contains `epoch` itself, as
+        # in Kafka.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

@@ -234,8 +234,9 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # The files now have their new content. The entries written here make the manifest accept only this content. If
-        # a power cut removes these entries, the manifest accepts both the old and the new content.
+        # All files now have their new content, so add entries that accept only the new content. If a power cut removes
+        # these entries, the manifest accepts both the old and the new content, because of the entries that were added
+        # before the replacement.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

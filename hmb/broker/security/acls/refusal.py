@@ -88,14 +88,14 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# Dicts replace @cache here: mypy does not accept a class as hashable if its instances have no hash.
+# These dicts replace @cache: mypy regards a class as not hashable if its instances are not hashable.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `_identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `_existing`
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The error code of the whole response is only for SESSION_ERRORS.
 
 
-# -- the fields of a message class
+# -- functions that find fields in a message class
 
 
 def _identity(name: str) -> str | None:
@@ -276,7 +276,7 @@ def _number(partition: Any) -> int:
     return int(getattr(partition, _identities_in(type(partition))["partition"]))
 
 
-# -- step 2: refuse a part of the request
+# -- step 2: create the response for the refused part of a request
 
 
 def refuse(request: Request, version: int, code: ErrorCode, message: str = MESSAGE) -> Response:
@@ -363,7 +363,7 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
     return None
 
 
-# -- step 3: merge the two responses
+# -- step 3: merge this response with the response of the handler
 
 
 def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:

@@ -75,8 +75,8 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # A Produce quota limits the bytes of the records in requests. The response is not needed for this, and may
-            # not be ready yet.
+            # A Produce quota limits the bytes of the records in requests. So the size of a Produce request is known
+            # even if its response is not ready yet (`Deferred`).
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)

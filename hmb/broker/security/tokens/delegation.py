@@ -205,7 +205,8 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # Use the salt of the false credential, so that a client cannot find out which tokens exist.
+            # The broker computes the salt of `unknown` from the token's id and a secret key. A client gets this salt
+            # whether the token exists or not, so it cannot find out which tokens exist.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

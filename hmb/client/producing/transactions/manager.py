@@ -68,7 +68,8 @@ class TransactionManager(AtLeastOnce):
         self._error: Exception | None = None  # the error that made the transaction or the producer fail
         self._version: TransactionVersion = VERSION_1
         self._producer: ProducerIdAndEpoch | None = None
-        # The partitions that were added to the transaction. The set stays empty with transaction version 2.
+        # The partitions that the producer has added to the transaction with AddPartitionsToTxn. With transaction
+        # version 2, the set stays empty, because the broker adds the partitions itself.
         self._partitions: set[TopicPartition] = set()
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
