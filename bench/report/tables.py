@@ -75,5 +75,5 @@ def ratios(
     """
     of_reference = {run.turn: value(run) for run in reference}
     pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]
-    found = tuple(ours / theirs for ours, theirs in pairs if ours >= 0 and theirs > 0)  # False if a value is NaN
+    found = tuple(ours / theirs for ours, theirs in pairs if ours >= 0 and theirs > 0)  # NaN fails both comparisons.
     return Distribution(found) if found else None

@@ -50,7 +50,7 @@ class Screen:
         self.is_typing = False  # whether the keys that the user presses belong to the filter
         self.is_over = False
         self._list = Choices(VIEWS[view].sorted_by)
-        self._inner: Choices | None = None  # for the table of the opened row
+        self._inner: Choices | None = None  # the user's choices for the table of the opened row
         self._drawn: list[Key] = []  # the keys of the rows of the last table
 
     @property

@@ -65,7 +65,7 @@ def _serve(client: ClientConfig, port: int, no_browser: bool, as_json: bool) -> 
         try:
             page = RemotePage(broker, port)
         except ConnectionError:
-            raise  # `hmb.client.ConnectionFailed`; it is an OSError, too.
+            raise  # A failed connection to the broker is also an OSError, but not a problem of the port.
         except OSError as error:
             problem = f"cannot open {DEFAULT_HOST}:{port} for the page: {error.strerror}; choose another --port"
             raise CliError(problem) from error

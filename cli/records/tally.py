@@ -56,9 +56,11 @@ class Tally:
         self._on_error = on_error
         self._changed = threading.Condition()  # guards all fields below
         self._in_flight: dict[Chunk, None] = {}  # chunks without a result, in the order of sending
-        # One tuple for each failed chunk: (position of its first lost record, number of lost records).
+        # One tuple (position of the first lost record, number of lost records) for each chunk that the broker refused.
         self._lost: list[tuple[str, int]] = []
-        self._uncertain: list[tuple[str, int]] = []  # like `_lost`, for records that the broker may have written
+        # One tuple (position of the first lost record, number of lost records) for each chunk that the broker may have
+        # written, although the producer has reported an error.
+        self._uncertain: list[tuple[str, int]] = []
         self.delivered = 0
         self.error: BaseException | None = None
         self._caused_elsewhere = False

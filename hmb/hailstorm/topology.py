@@ -172,7 +172,7 @@ class Topology:
 
         `nodes` are in topological order.
         """
-        combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True: the node or one before it
+        combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True at or before the node
         for node in nodes.values():
             found = [combines[before] for before in node.after if before in combines]
             if isinstance(node.runs, Bolt) and node.runs.combining is not None:

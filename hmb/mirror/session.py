@@ -85,7 +85,7 @@ class Mirror:
         self._mirror_maker: MirrorMakerTopics | None = None
         self._translator: OffsetTranslator | None = None
         self._failure = ""  # the temporary error because of which nothing is copied; "" while the mirror works
-        self._failed_at = 0.0  # when this error first occurred
+        self._failed_at = 0.0  # the time at which the error in `_failure` first occurred
 
     def stop(self) -> None:
         """Let `run` commit the positions and return."""

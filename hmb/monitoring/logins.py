@@ -67,7 +67,7 @@ class Logins:
             name: password for each in broker.security.values() for name, password in each.plain_users.items()
         }
         self._lock = threading.Lock()  # guards `_sessions`; its holder takes no other lock
-        self._sessions: dict[str, UserSession] = {}  # by the random id, oldest first
+        self._sessions: dict[str, UserSession] = {}  # random id of a session -> session, the oldest first
 
     @property
     def has_passwords(self) -> bool:

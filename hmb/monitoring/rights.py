@@ -99,7 +99,7 @@ def _group(group: GroupInfo, shown: set[str]) -> GroupInfo:
         group,
         members=members,
         positions=[each for each in group.positions if each.topic in shown],
-        lags=[] if hides else group.lags,  # The sums of the lags contain the hidden topics.
+        lags=[] if hides else group.lags,  # These sums would show the lags of hidden topics.
     )
 
 

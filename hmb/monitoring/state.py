@@ -49,7 +49,7 @@ class PartitionInfo:
     log_start_offset: int
     last_stable_offset: int
     high_watermark: int
-    log_end_offset: int  # -1, like the three offsets above, if the leader of the partition does not answer
+    log_end_offset: int  # All four offsets are -1 if the leader of the partition does not answer.
     recovery_point: int | None  # all records at lower offsets are on disk
     syncs: int | None  # number of syncs since the broker started
     dirty_ratio: float | None  # share of bytes that compaction has not read yet; None if the topic is not compacted

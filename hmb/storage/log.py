@@ -118,7 +118,7 @@ class Log:
         self.log_segments = LogSegments(loaded.segments, manifest, directory.name)
         self.producer_state = loaded.producers
         self.producers = LogProducers(self.lock, loaded.producers)
-        self.log_end_offset = loaded.end_offset  # changes only under the lock, like `log_start_offset`
+        self.log_end_offset = loaded.end_offset  # changes only under `lock`
         self.log_start_offset = min(max(start_offset, self.log_segments.first.base_offset), self.log_end_offset)
         self.cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup/)
         self.watchers = Watchers()  # the fetches that wait for an append

@@ -106,7 +106,7 @@ class ProducerStateEntry:
 
     epoch: int
     batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
-    timestamp: int = NO_TIMESTAMP  # (ms) of the producer's last batch (set by the client) or last marker
+    timestamp: int = NO_TIMESTAMP  # the timestamp (ms) of the producer's last batch or last marker
     coordinator_epoch: int = NO_COORDINATOR_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
 

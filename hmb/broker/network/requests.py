@@ -96,7 +96,7 @@ class Requests:
         """
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
-            return False  # Without these bytes, `peek` could wait for the client.
+            return False  # `peek` would wait for the missing bytes.
         start = self._stream.peek(LENGTH_SIZE + API_KEY_SIZE)
         size = int.from_bytes(start[:LENGTH_SIZE])
         return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == self._api_key

@@ -38,7 +38,7 @@ class RefusedLogins:
         self._clock = clock
         self._lock = threading.Lock()  # guards the two fields below; its holder takes no other lock
         self._noted: deque[float] = deque(maxlen=MOST_EVENTS)  # the times of the last events
-        self._by_host: dict[str, deque[float]] = {}  # the times of the last refused logins; newest host last
+        self._by_host: dict[str, deque[float]] = {}  # host -> times of refused logins; the newest host is at the end
 
     def add(self, host: str, text: str) -> None:
         """Log a refused login of a client on `host`.

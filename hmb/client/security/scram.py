@@ -97,4 +97,4 @@ class ScramLogin:
         return f"{bare},p={scram.encoded(scram.client_proof(self._mechanism, salted, messages))}".encode()
 
 
-MOST_ITERATIONS = 1_000_000  # about half a second; a broker could otherwise keep the client busy for hours
+MOST_ITERATIONS = 1_000_000  # about half a second of work; without a limit, a broker could keep a client busy for hours

@@ -248,5 +248,5 @@ class ShareConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None:
-            self._is_explicit = True  # Do not accept the last poll's records: an error occurred.
+            self._is_explicit = True  # After an error, do not accept the records of the last poll.
         self.close()

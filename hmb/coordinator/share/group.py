@@ -47,7 +47,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     """One share group. It handles the requests of members. `state` also stores the share-partitions."""
 
     kind = GroupType.SHARE
-    group_states = (_DEAD, _EMPTY, _STABLE)  # A group with members is Stable: they take over targets at once.
+    group_states = (_DEAD, _EMPTY, _STABLE)  # With members, a group is always Stable.
     state_class = ShareGroupState
 
     # -- ShareGroupHeartbeat, part 1: share-partitions

@@ -312,7 +312,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # else the offset is of a deleted log
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # greater: of a deleted log
         }
         self._failures: dict[Log, _Failure] = {}
 

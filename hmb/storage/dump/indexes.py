@@ -207,7 +207,7 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
 
 def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield `(position, fields)` for each entry of an index file, up to the padding of zeros."""
-    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # index of this field in an entry
+    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # the index of the field `relative_offset` in an entry
     position = 0
     while len(data := file.read(entry.size)) == entry.size:
         fields = entry.unpack(data)

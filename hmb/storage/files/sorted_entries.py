@@ -62,7 +62,7 @@ class IndexFile(ABC):
         self._found = self._read_end(path)
         self.file = self._file_at(path, exists=self._found is not None)
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
-        self._block_keys = NO_KEYS  # first key of each block; replaced by a longer array
+        self._block_keys = NO_KEYS  # the first key of each block; this array never changes, a longer array replaces it
         self._last_block = NO_BLOCK  # the block that the last search has read
         self._unwritten: bytearray | None = None
         self._is_cut = False  # whether an error about lost entries was already logged

@@ -52,7 +52,7 @@ class Windows:
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):
-            if index >= 0:  # The caller reads forwards.
+            if index >= 0:  # The wanted bytes are after the start of the view.
                 start, end = position, position + max(WINDOW, size)
             else:
                 start, end = max(0, min(position, position + size - WINDOW)), position + size

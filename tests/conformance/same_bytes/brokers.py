@@ -141,7 +141,7 @@ class Wire:
         self._stream = self._socket.makefile("rb")
 
     def send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # The connection is closed. `receive` reports that.
+        with contextlib.suppress(OSError):  # If the connection is closed, `receive` raises an error.
             self._socket.sendall(data)
 
     def receive(self, api_key: int, version: int, seconds: float) -> object:

@@ -41,7 +41,7 @@ FIRST_VERSIONS: Mapping[ApiKey, int] = {
 }
 
 
-SUPER_USER = "super user"  # the connection that is always a super user's, whatever user the case has
+SUPER_USER = "super user"  # the name of the connection that always belongs to a super user
 ENOUGH, FOREVER = 5.0, 2.0  # seconds of waiting for a usual response, and for one that Kafka never sends
 NOBODYS_ID = UUID(int=0x1234567890)  # the id of a topic that does not exist
 

@@ -98,7 +98,7 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        self.writable = set()  # after the new index: `guard_produce` takes the set before it asks for decisions
+        self.writable = set()  # Replace the set last: `guard_produce` takes it before it asks for decisions.
 
     @property
     def may_remember(self) -> bool:

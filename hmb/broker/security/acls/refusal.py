@@ -92,7 +92,7 @@ REFUSED_PARTITION_ERRORS = frozenset(
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `_identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `_existing`
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
-WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The error code of the whole response is only for SESSION_ERRORS.
+WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # APIs whose responses use the top error code only for SESSION_ERRORS
 
 
 # -- functions that find fields in a message class

@@ -41,7 +41,7 @@ WITHOUT_ITEMS = {
     *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
 }
 FETCHES = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
-FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}  # each with its list of topics, which is never null
+FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}  # API -> the name of the list of topics (never null)
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
 
