@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Finds the line with the name and the message of the exception in the traceback of a Spark worker.
+# This expression finds the line with the name and the message of the exception in the traceback of a Spark worker.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
-# Finds the causes of a Java exception. The last cause is the root cause, for example "IOException: No space left on
-# device".
+# This expression finds the causes of a Java exception. The last cause is the root cause, for example "IOException: No
+# space left on device".
 JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 

@@ -100,9 +100,10 @@ MEASURES: Mapping[ApiKey, Measure] = {
 
 # -- error codes
 
-# Describes where a struct contains error codes. The bool is True if the struct itself has the field `error_code`. The
-# list contains a pair for each array whose items contain error codes: the field's name, and the `ErrorFields` of the
-# items. Example: (False, [("topics", (True, []))]) means that only the items of `topics` have error codes.
+# An `ErrorFields` describes where a struct contains error codes. The bool is True if the struct itself has the field
+# `error_code`. The list contains a pair for each array whose items contain error codes: the field's name, and the
+# `ErrorFields` of the items. Example: (False, [("topics", (True, []))]) means that only the items of `topics` have
+# error codes.
 ErrorFields: TypeAlias = tuple[bool, list[tuple[str, "ErrorFields"]]]
 
 

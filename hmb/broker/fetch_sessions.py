@@ -197,13 +197,13 @@ class FetchSessions:
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # This lock guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
-    # this lock takes no other lock.
+    # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
+    # `_lock` takes no other lock.
     #
     # The thread that handles a Fetch request reads the partitions of the session, and sets their field `topic`, without
-    # this lock. Most clients wait for each response before they send the next request of the session, so no other
-    # thread uses these partitions. If a client does not wait, `store_offsets` returns False for the first request, and
-    # this request gets an error.
+    # `_lock`. Most clients wait for each response before they send the next request of the session, so no other thread
+    # uses these partitions. If a client does not wait, `store_offsets` returns False for the first request, and this
+    # request gets an error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -78,15 +78,15 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
-        # A thread holds this lock during a sync, and may then also take the log's lock. `recovery_point`, `synced_at`,
-        # `syncs` and `_names_synced` change only under this lock. Other threads read the first three fields without the
-        # lock, because an outdated value only causes one unnecessary call of `sync`.
+        # A thread holds `_lock` during a sync, and may then also take the log's lock. `recovery_point`, `synced_at`,
+        # `syncs` and `_names_synced` change only under `_lock`. Other threads read the first three fields without
+        # `_lock`, because an outdated value only causes one unnecessary call of `sync`.
         #
         # `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. The thread that `sync_ahead` starts is
         # the only exception: as its last action, it sets `_is_syncing_ahead` to False without a lock.
         #
-        # `_failure` changes under this lock or under the log's lock. A thread may read `_failure` without a lock,
-        # because it never changes back to None.
+        # `_failure` changes under `_lock` or under the log's lock. A thread may read `_failure` without a lock, because
+        # `_failure` never changes back to None.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

@@ -54,8 +54,8 @@ class Handlers:
     """The request channel, and the handler threads that take connections from it."""
 
     def __init__(self, capacity: int) -> None:
-        # Each connection is in the channel at most once. If a handler thread takes None from the channel, the thread
-        # ends.
+        # The channel needs no limit, because each connection is in it at most once. When a handler thread takes None
+        # from the channel, the thread ends.
         self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()
         self._room = threading.BoundedSemaphore(capacity)  # free room for requests that wait for a handler
         self._threads = 0  # the number of handlers; only `resize` changes it, in one thread at a time
@@ -105,8 +105,8 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        # The queue has at most MOST_IN_FLIGHT responses. When the responder thread takes None from the queue, the
-        # thread ends.
+        # The queue needs no limit, because it never has more than MOST_IN_FLIGHT responses. When the responder thread
+        # takes None from the queue, the thread ends.
         self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()
         self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
         self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read, but not handled yet

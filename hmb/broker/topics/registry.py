@@ -54,8 +54,8 @@ class Topics:
         # The settings of each internal topic, such as __consumer_offsets, by its name. They also apply to an internal
         # topic that another broker, for example Kafka, has created in this data directory.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # Guards the table of topics and the file topics.json. A thread that also needs the log manager's lock takes
-        # this lock first.
+        # This lock guards the table of topics and the file topics.json. A thread that also needs the log manager's lock
+        # takes this lock first.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()

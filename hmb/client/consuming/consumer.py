@@ -163,7 +163,7 @@ class Consumer:
         """The partitions that this consumer reads."""
         return frozenset(self._reader.positions)
 
-    # -- positions, and the offsets of the log
+    # -- methods for positions, and for the offsets of the log
 
     position = delegated("_partitions", AssignedPartitions.position)
     seek = delegated("_partitions", AssignedPartitions.seek)

@@ -54,10 +54,10 @@ class Accumulator:
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
-        # This lock guards the fields below and the batches that still receive records. A thread that holds this lock
-        # may also take the lock of `Counters` or of a `BatchResult`.
+        # `_lock` guards the fields below and the batches that still receive records. A thread that holds `_lock` may
+        # also take the lock of `Counters` or of a `BatchResult`.
         #
-        # Three methods read fields without this lock. `used` returns a figure for monitoring, which may be out of date.
+        # Three methods read fields without `_lock`. `used` returns a figure for monitoring, which may be out of date.
         # `check_open` and `finished` need no lock, because a closed producer stays closed and gets no new batches.
         self._lock = threading.Lock()
         self._memory = BufferMemory(self._lock, memory, max_block)

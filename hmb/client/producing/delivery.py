@@ -80,10 +80,10 @@ class BatchResult:
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
         # The functions to call when all outcomes are known, with the argument of each function.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
-        # Only a thread that holds this lock changes the fields above. There is one exception: the accumulator sets
+        # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # A thread may read four fields without the lock. `_missing` does not change after it has become 0, and
+        # A thread may read four fields without `_lock`. `_missing` does not change after it has become 0, and
         # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after the result is
         # complete, when it no longer changes. If a thread calls `send_now` too late, the function does nothing, because
         # the batch is already sealed.

@@ -23,7 +23,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes that one compiled expression can use
 
-# Maps an error message of RE2 to the message with which RE2/J (Kafka's library) rejects the same expression.
+# Maps each error message of RE2 to the message with which RE2/J (Kafka's library) rejects the same expression.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",

@@ -63,9 +63,11 @@ OWN_PACE = Pace(0.18, 2.0, time.thread_time)
 REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processes, whose processor time is unknown
 
 Parts = dict[tuple[Any, ...], Any]
-# Each segment is a part of its own in the feed, so the part of a partition does not contain its segments.
+# The feed divides a broker's state into parts. Each segment is a part of its own, so the part of a partition does not
+# contain the field `segments`.
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
-# Each item of these lists is a part of its own in the feed, so the part of the broker does not contain these lists.
+# The feed divides a broker's state into parts. Each item of these lists is a part of its own, so the part of the broker
+# does not contain the lists.
 LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 

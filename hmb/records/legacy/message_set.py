@@ -34,9 +34,9 @@ from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# Decodes the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp, key length.
-# The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp, so its timestamp is
-# empty bytes.
+# These Structs decode the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp,
+# key length. The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp, so its
+# timestamp is empty bytes.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")

@@ -159,7 +159,7 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                 else:
                     # Compaction may have removed all records of a batch. The batch's header still has the greatest
                     # timestamp of the removed records, so the dump compares the index entry with this timestamp.
-                    # Kafka's tool does not, and reports a mismatch.
+                    # Kafka's tool does not use the header, and reports a mismatch.
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)

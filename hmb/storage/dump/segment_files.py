@@ -68,8 +68,8 @@ class IndexReader:
         self.base_offset = int(path.stem)
         self._file = path.open("rb")
         slots = os.fstat(self._file.fileno()).st_size // self.entry_struct.size
-        # Kafka fills the file with zeros after the last entry, and no entry consists only of zeros. So a binary search
-        # finds the first entry of zeros. The number of entries before it is the number of real entries.
+        # Kafka fills an index file with zeros after its last entry, and no entry consists only of zeros. So a binary
+        # search finds the first entry of zeros, and `_count` is the number of entries before it.
         self._count = bisect_left(range(slots), True, key=lambda number: self._fields(number) == (0, 0))
 
     def __enter__(self) -> Self:

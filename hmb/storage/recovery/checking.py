@@ -86,8 +86,7 @@ def _first_offset(batch: Batch) -> int:
     """
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # This call uses no limit for decompression. The limit at the time of the append may have been higher than the limit
-    # now.
+    # This call uses no limit for decompression, because the limit may have been higher when the batch was appended.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise corrupt_message(f"a compressed message ends at offset {batch.last_offset}, its content at {offsets[-1]}")

@@ -235,8 +235,7 @@ class Manifest:
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
         # All files now have their new content, so add entries that accept only the new content. If a power cut removes
-        # these entries, the manifest accepts both the old and the new content, because of the entries that were added
-        # before the replacement.
+        # these entries, the entries from before the replacement remain, and accept both the old and the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

@@ -88,7 +88,7 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# These dicts replace @cache: mypy regards a class as not hashable if its instances are not hashable.
+# These dicts replace @cache. mypy rejects @cache here: it takes a class for unhashable if its instances are unhashable.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `_identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `_existing`
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
@@ -363,7 +363,7 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
     return None
 
 
-# -- step 3: merge this response with the response of the handler
+# -- step 3: merge the refusal with the handler's response
 
 
 def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:

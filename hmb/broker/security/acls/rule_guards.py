@@ -33,7 +33,7 @@ Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
 TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
 TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CLUSTER
-# If the broker refuses a whole request of one of these APIs, or a whole group in the request, its response has an error
+# If the broker refuses a whole request of one of these APIs, or a whole group in the request, the response has an error
 # code, but empty lists of topics and members.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
