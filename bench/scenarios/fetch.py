@@ -149,7 +149,7 @@ def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float
     "--partitions", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
     help="Numbers of partitions.  [default: 1,10,100,1000]",
 )  # fmt: skip
-@click.option("--seconds", type=float, default=4.0, show_default=True, help="Seconds of a run of one kind of fetch.")
+@click.option("--seconds", type=float, default=4.0, show_default=True, help="Length (seconds) of each run.")
 def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
     """Measure the cost of a fetch of many partitions that have no new records, in HMB's broker.
 

@@ -86,9 +86,15 @@ def workloads(
     help="The producer: Kafka's of this version, or HMB's.",
 )  # fmt: skip
 @cells_option
-@click.option("--record-size", type=POSITIVE, help="Size of a message in bytes, instead of the cells.")
-@click.option("--batch-size", type=POSITIVE, help="Size of a batch in bytes, instead of the cells.")
-@click.option("--num-records", type=POSITIVE, help="Number of records, instead of those of the cells.")
+@click.option(
+    "--record-size", type=POSITIVE, help="Measure one workload with this message size (bytes) instead of the cells."
+)  # fmt: skip
+@click.option(
+    "--batch-size", type=POSITIVE, help="Measure one workload with this batch size (bytes) instead of the cells."
+)  # fmt: skip
+@click.option(
+    "--num-records", type=POSITIVE, help="Measure one workload with this number of records instead of the cells."
+)  # fmt: skip
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply records and warm-up by this.")
 @click.option(
     "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,

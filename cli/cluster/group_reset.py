@@ -203,7 +203,7 @@ def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> Group
             raise
         if create:
             return None
-        raise KafkaError(error.code, f"{error.message} (--create makes one)") from error
+        raise KafkaError(error.code, f"{error.message} (--create creates it)") from error
     if described.is_active and execute:
         members = plural(len(described.members), "member")
         what = f"group {group!r} is {described.state}, with {members}: stop its consumers first; nothing was changed"

@@ -235,8 +235,8 @@ OPTIONS: list[Callable[[Any], Any]] = [
     OUTPUT("-Z", "--null", is_flag=True, help="Print a null key or value as NULL, not as an empty text."),
     OUTPUT("--property", "properties", synonyms=["--formatter-property"], type=name_value, multiple=True,
         metavar="NAME=VALUE",
-        help="As kafka-console-consumer: print.key=true, print.headers, print.timestamp, print.partition, "
-        "print.offset, print.value, key.separator, headers.separator, line.separator, null.literal."),
+        help="A property of kafka-console-consumer: print.key=true, print.headers, print.timestamp, "
+        "print.partition, print.offset, print.value, key.separator, headers.separator, line.separator, null.literal."),
     OUTPUT("-v", "--verbose", is_flag=True, help="Print notes, for example when the end of a partition is reached."),
     OUTPUT("-q", "--quiet", is_flag=True, help="Print no notes."),
     OUTPUT(

@@ -148,8 +148,8 @@ OPTIONS: list[Callable[[Any], Any]] = [
     INPUT("-Z", "--null", "empty_is_null", is_flag=True, synonyms=["--tombstone"],
         help="Send an empty key or value as null. A record whose value is null is a tombstone."),
     INPUT("--property", "properties", synonyms=["--reader-property"], type=name_value, multiple=True,
-        metavar="NAME=VALUE", help="As kafka-console-producer: parse.key=true, key.separator, parse.headers, "
-        "headers.delimiter, headers.separator, headers.key.separator, null.marker, ignore.error."),
+        metavar="NAME=VALUE", help="A property of kafka-console-producer: parse.key=true, key.separator, "
+        "parse.headers, headers.delimiter, headers.separator, headers.key.separator, null.marker, ignore.error."),
     INPUT("-c", "--count", type=IntRange(1), metavar="N", help="Stop after N records."),
     RECORD("-k", "--key", metavar="KEY", help="The key of each record that has no key in the input."),
     RECORD("-H", "--header", "headers", type=header, multiple=True, metavar="NAME=VALUE",

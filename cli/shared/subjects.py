@@ -56,7 +56,7 @@ def subject(
             if required and not given:
                 raise click.UsageError(f"Missing argument '{metavar}'.")
             if not several and len(given) > 1:
-                raise click.UsageError(f"one {noun} at a time: {given[0]} or {given[1]}?")
+                raise click.UsageError(f"name only one {noun}, not {given[0]} and {given[1]}")
             options[keyword] = given if several else given[0]
             return command(*arguments, **options)
 

@@ -166,7 +166,7 @@ class LogManager:
             log.epochs = checkpoints.read_leader_epochs(path)
         except DamagedStateFile as error:
             log.epochs = LeaderEpochs([(newest_leader_epoch(log.segments), log.log_start_offset)])
-            LOGGER.error("%s; the log's batches have epoch %d, which is written again", error, log.leader_epoch)
+            LOGGER.error("%s; the broker writes the epoch of the newest batches again: %d", error, log.leader_epoch)
             content = checkpoints.leader_epochs_content(log.epochs)
             self.manifest.replace_file(path / checkpoints.LEADER_EPOCHS, content)
         return log
@@ -352,7 +352,7 @@ class LogManager:
         try:
             self._check_directory()
         except OSError as error:
-            LOGGER.error("%s; nothing is written there", error)
+            LOGGER.error("%s; the broker writes nothing into the directory", error)
             return
         entries: dict[str, list[SegmentEntry]] = {}
         for name, log in self._logs.items():

@@ -336,8 +336,9 @@ def _sender_settings(settings: ProducerSettings) -> SenderSettings:
     if max_in_flight < 1:
         raise ValueError(f"max_in_flight is at least 1, not {max_in_flight}")
     if _is_idempotent(settings) and max_in_flight > MAX_IN_FLIGHT:
-        what = f"with idempotence max_in_flight is at most {MAX_IN_FLIGHT}, not {max_in_flight}"
-        raise ValueError(f"{what}: a broker remembers only so many batches of a producer; or set idempotence=False")
+        what = f"with idempotence, max_in_flight is at most {MAX_IN_FLIGHT}, not {max_in_flight}"
+        why = "because a broker remembers only this number of batches of a producer"
+        raise ValueError(f"{what}, {why}; choose a lower number, or set idempotence=False")
     encoding = Encoding(
         _codec(settings["compression"]), settings["compression_level"], transactional=transactional_id is not None
     )

@@ -50,8 +50,8 @@ class SourceTopics:
                 )
             if numbers != self.partitions[name]:
                 raise TopologyError(
-                    f"the topic {name} has {len(numbers)} partitions, it had {len(self.partitions[name])} when the "
-                    "topology started. Start the topology again: it reads the new partitions from their beginning"
+                    f"the topic {name} has {len(numbers)} partitions, but it had {len(self.partitions[name])} when the "
+                    "topology started. Start the topology again: then it reads the new partitions from their beginning"
                 )
 
     def fingerprint(self, processors: Processors) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_a_subject_can_be_an_option_as_in_kafkas_tools(run: Hmb, servers: str) -
         (["topics", "delete"], "Missing argument 'TOPIC'"),
         (["groups", "delete"], "Missing argument 'GROUP'"),
         (["groups", "reset", "--to-latest"], "Missing argument 'GROUP'"),
-        (["topics", "alter", "a", "-t", "b"], "one topic at a time: a or b?"),
+        (["topics", "alter", "a", "-t", "b"], "name only one topic, not a and b"),
         (["topics", "create", "-t", "a/b"], "'a/b' is not a topic name"),
     ],
 )

@@ -204,7 +204,7 @@ def test_a_missing_group_is_reported(run: Hmb, servers: str, topic: str) -> None
         error = run("groups", *arguments, *at, exit_code=3).stderr
         assert error == "hmb: there is no group 'nobody'; `hmb groups list` shows what exists\n"
     reset = ("groups", "reset", "nobody", "--topic", topic, "--to-latest", "--execute", *at)
-    assert "--create makes one" in run(*reset, exit_code=3).stderr
+    assert "--create creates it" in run(*reset, exit_code=3).stderr
     run(*reset, "--create")
     assert "group nobody" in run("groups", "describe", "nobody", *at).stdout
 

@@ -195,7 +195,7 @@ def test_new_partitions_are_noticed_and_read_at_the_next_start(
         until(lambda: completed_sum(runner) == 10)
         with hmb.Admin(servers) as admin:
             admin.create_partitions({topic: 3})
-        with pytest.raises(HailstormError, match=f"{topic} has 3 partitions, it had 1.*Start the topology again"):
+        with pytest.raises(HailstormError, match=f"{topic} has 3 partitions, but it had 1.*Start the topology again"):
             runner.wait(60)
     produce(servers, topic, [[b"sun"], [b"fog"], [b"fog", b"rain"]])
     result = run(broken(topic), servers, DirectorySnapshotStore(tmp_path))

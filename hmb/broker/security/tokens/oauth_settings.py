@@ -47,7 +47,8 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
     )
     if handler == UNSECURED:
         if address:
-            raise ConfigError("is set, but the handler for unsecured tokens verifies nothing", KEYS_ADDRESS, address)
+            why = "is set, but the handler for unsecured tokens verifies nothing; remove this setting"
+            raise ConfigError(why, KEYS_ADDRESS, address)
         LOGGER.warning("listener %s accepts tokens without a signature: every client can use any name", listener)
         return partial(checking.check_unsecured, expected)
     if not address:
