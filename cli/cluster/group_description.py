@@ -137,7 +137,7 @@ def _begin_round() -> None:
     click.echo(time.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-# The fields of a group, for JSON
+# The following functions collect the fields of a group for the JSON output.
 
 
 def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend | None) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def check_length(length: int, left: int, nullable: bool) -> None:
         raise ValueError("null is not allowed in this field")
 
 
-# Types whose encoded values begin with a length
+# The following functions return codecs of types whose encoded values begin with a length.
 
 
 def _or_null(encode_length: Encode, encode: Encode) -> Encode:
@@ -339,7 +339,7 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-# Structs that may be null, and UUIDs
+# The following codecs are for structs that may be null, and for UUIDs.
 
 
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
@@ -371,9 +371,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The codec of each type. The keys are the names of the types in Kafka's message definitions. SIZED contains the types
-# whose encoded values begin with a length. Each function in SIZED gets a codec for this length, and returns the codec
-# of the type.
+# SIZED and FIXED contain the codecs of all types, by the name of the type in Kafka's message definitions. SIZED is for
+# types whose encoded values begin with a length: each function in SIZED gets a codec for this length, and returns the
+# codec of the type.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

@@ -62,8 +62,8 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # `_pieces` leaves small ranges whole, although their share is less than one piece. So compute the numbers of pieces
-    # again for the large ranges only. The result then has about `min_partitions` ranges.
+    # `_pieces` leaves small ranges whole, although their share can be less than one piece. So compute the numbers of
+    # pieces again for the large ranges only. The result then has about `min_partitions` ranges.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]

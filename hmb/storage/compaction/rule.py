@@ -127,7 +127,7 @@ class Transactions:
     def __init__(self) -> None:
         self._known_to = 0  # transactions that begin below this offset were looked up
         self._coming: deque[AbortedTransaction] = deque()  # aborted transactions whose first batch was not yet read
-        self._aborted: dict[int, AbortedTransaction] = {}  # aborted transactions without their marker, by producer id
+        self._aborted: dict[int, AbortedTransaction] = {}  # producer id -> transaction whose marker was not read yet
         self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
