@@ -374,7 +374,6 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
 # SIZED and FIXED contain the codecs of all types, by the name of the type in Kafka's message definitions. SIZED is for
 # types whose encoded values begin with a length: each function in SIZED gets a codec for this length, and returns the
 # codec of the type.
-
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {
     "bool": BOOL,
