@@ -45,14 +45,18 @@ class error_code_in:
     ) -> bool:
         if error is None or not isinstance(error, KafkaError | OSError):
             return False
-        put_error(self._response, _as_kafka_error(error))
+        put_error(self._response, error)
         return True
 
 
-def put_error(response: PartialResponse, error: KafkaError | None) -> None:
-    """Put the code and the message of `error` into a part of a response. If `error` is None, change nothing."""
+def put_error(response: PartialResponse, error: KafkaError | OSError | None) -> None:
+    """Put the code and the message of `error` into a part of a response. If `error` is None, change nothing.
+
+    The code for an OSError is KAFKA_STORAGE_ERROR.
+    """
     if error is None:
         return
+    error = _as_kafka_error(error)
     response.error_code = error.code
     if hasattr(response, "error_message"):
         response.error_message = error.message

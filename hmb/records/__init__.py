@@ -47,7 +47,7 @@ from hmb.records.legacy.down_conversion import DownConversion
 from hmb.records.legacy.message import Message
 from hmb.records.legacy.message_set import AssignedMessages, assign_offsets, encode_message_set
 from hmb.records.legacy.up_conversion import up_convert
-from hmb.records.reading import Batch, iter_batches, parse_batch, read_records
+from hmb.records.reading import Batch, first_batch, iter_batches, parse_batch, read_records
 from hmb.records.record import NO_TIMESTAMP, Header, Record, TimestampType
 
 __all__ = [
@@ -76,6 +76,7 @@ __all__ = [
     "encode_batch",
     "encode_marker",
     "encode_message_set",
+    "first_batch",
     "iter_batches",
     "parse_batch",
     "read_records",

@@ -54,6 +54,16 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
     return size
 
 
+def first_batch(buffer: Buffer) -> Batch | None:
+    """Return the first batch or message in the buffer. If the buffer ends inside it, return None.
+
+    Raises CORRUPT_MESSAGE if the buffer begins with bytes that are neither a batch nor a message.
+    """
+    if len(buffer) <= MAGIC_POSITION or batch_size(buffer) > len(buffer):
+        return None
+    return parse_batch(buffer)
+
+
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
     """Yield the batches and messages in the buffer. If the last one is incomplete, stop before it.
 

@@ -62,9 +62,10 @@ class LogConfig:
     flush_messages: int         = _key(NEVER, "sync the log after this number of records", minimum=1)
     flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
     max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) of one batch after decompression; the broker's setting
-    # Each append reads the next two fields, so the object computes them only once.
+    # Each append reads the next three fields, so the object computes them only once.
     max_segment_ms: int         = field(init=False)  # segment.ms; in a compacted log at most max.compaction.lag.ms
     looks_at_records: bool      = field(init=False)  # whether each append must read the records of a batch
+    uses_log_append_time: bool  = field(init=False)  # whether the broker sets the timestamps, not the producer
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -72,6 +73,7 @@ class LogConfig:
         object.__setattr__(self, "max_segment_ms", ms)
         limits_age = self.message_timestamp_before_max_ms != NEVER
         object.__setattr__(self, "looks_at_records", limits_age or self.compacts)
+        object.__setattr__(self, "uses_log_append_time", self.message_timestamp_type == LOG_APPEND_TIME)
 
     @property
     def codec(self) -> Codec | None:
@@ -89,11 +91,6 @@ class LogConfig:
             case Codec.ZSTD:
                 return self.compression_zstd_level
         return None
-
-    @property
-    def uses_log_append_time(self) -> bool:
-        """Whether the broker, and not the producer, sets the timestamps of the records."""
-        return self.message_timestamp_type == LOG_APPEND_TIME
 
     def draw_jitter_ms(self) -> int:
         """Return a random time (ms), which the log subtracts from `segment.ms`.

@@ -212,7 +212,7 @@ class Log:
                     return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
                 base_offset = self.log_end_offset
                 last_offset = base_offset + batch.last_offset_delta
-                parts = batch.with_base_offset(base_offset, self.leader_epoch)
+                parts = batch.with_base_offset(base_offset, self.epochs.newest)
                 max_timestamp = TimestampOffset(batch.max_timestamp, last_offset)
                 if result := self.write(parts, last_offset, last_offset, max_timestamp, append_time):
                     if batch.producer_id != NO_PRODUCER_ID:

@@ -28,7 +28,7 @@ from functools import partial
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.errors import CloseConnection, error_code_in
+from hmb.broker.errors import CloseConnection, error_code_in, put_error
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -57,9 +57,11 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
         for partition in topic.partition_data:
             partition_response = PartitionResponse(index=partition.index, base_offset=NO_OFFSET)
             topic_response.partition_responses.append(partition_response)
-            with error_code_in(partition_response):
+            try:
                 log = appends.append(topic, partition, partition_response)
                 appended.append((log, partition_response))
+            except (KafkaError, OSError) as error:
+                put_error(partition_response, error)
     if request.acks == Acks.NONE:
         _close_on_error(response)
         return None

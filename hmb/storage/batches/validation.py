@@ -44,6 +44,7 @@ from hmb.records import (
     Batch,
     Codec,
     RecordBatch,
+    first_batch,
     iter_batches,
     parse_batch,
 )
@@ -84,13 +85,13 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     if not records:
         raise invalid_record("no records")
     has_batches = ProduceRequest.magic_of(version) == MAGIC
-    batch = next(iter_batches(records), None) if has_batches else parse_batch(records)
+    batch = first_batch(records) if has_batches else parse_batch(records)
     if batch is None or (has_batches and batch.size != len(records)):
         raise invalid_record(f"{len(records)} bytes are not one whole batch")
     if has_batches != isinstance(batch, RecordBatch):
         expected = "record batches v2" if has_batches else "messages v0 and v1"
         raise invalid_record(f"Produce v{version} takes {expected}, not magic {batch.magic}")
-    if batch.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
+    if version < ProduceRequest.FIRST_VERSION_OF_ZSTD and batch.codec is Codec.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional and not is_transactional:
         why = "the batch is transactional, but the request has no transactional id"
