@@ -86,11 +86,11 @@ def columns(
     except (NotPlainError, IndexError, VarintError):
         records = [record for batch in batches for record in consumer_records(batch, topic, partition)]
         table = columns_of_records(records)
-    offsets = table.column("offset").to_numpy()
+    offsets = np.frombuffer(table.column("offset").buffers()[1], np.int64, table.num_rows)
     wanted = offsets >= first
     if end is not None:
         wanted &= offsets < end
-    table = table if wanted.all() else table.filter(pa.array(wanted))
+    table = table if wanted.all() else table.filter(_bools(wanted))
     return table if table.schema.names == names else table.select(names)
 
 
@@ -136,11 +136,11 @@ def _columns_from_bytes(
     create_times = batch_fields.base_timestamp + time_deltas
     timestamps = np.where(batch_fields.has_append_time, batch_fields.max_timestamp, create_times)
     arrays: dict[str, Callable[[], Array]] = {
-        "topic": lambda: pa.repeat(pa.scalar(topic, pa.string()), count),
-        "partition": lambda: pa.repeat(pa.scalar(partition, pa.int32()), count),
-        "offset": lambda: pa.array(batch_fields.base_offset + deltas),
-        "timestamp": lambda: pa.array(timestamps, mask=timestamps == NO_TIMESTAMP).cast(pa.timestamp("ms", "UTC")),
-        "timestamp_type": lambda: pa.array(batch_fields.has_append_time.astype(np.int8)),
+        "topic": lambda: pa.repeat(_text(topic), count),
+        "partition": lambda: _numbers(pa.int32(), np.full(count, partition, np.int32)),
+        "offset": lambda: _numbers(pa.int64(), batch_fields.base_offset + deltas),
+        "timestamp": lambda: _numbers(pa.timestamp("ms", "UTC"), timestamps, timestamps != NO_TIMESTAMP),
+        "timestamp_type": lambda: _numbers(pa.int8(), batch_fields.has_append_time.astype(np.int8)),
         "key": lambda: _binary(data, keys),
         "value": lambda: _binary(data, values),
         "headers": lambda: headers,
@@ -180,6 +180,33 @@ def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | me
         if position != end or len(starts) - before != batch.records_count:
             raise NotPlainError
     return starts
+
+
+def _numbers(kind: Any, values: Array, is_present: Array | None = None) -> Array:
+    """Return an Arrow column of the type `kind`, which shares the memory of the numpy array `values`.
+
+    If `is_present` is False for a value, the column contains null instead of this value. `pa.array` would return the
+    same column, but the first call of `pa.array` or `pa.scalar` imports pandas, which takes 0.2 s.
+    """
+    validity = None if is_present is None or is_present.all() else _bit_buffer(is_present)
+    return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])
+
+
+def _bools(values: Array) -> Array:
+    """Return an Arrow column of the bools in `values`."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bit_buffer(values)])
+
+
+def _text(text: str) -> Any:
+    """Return `text` as an Arrow scalar."""
+    data = text.encode()
+    ends = np.array([0, len(data)], np.int32)
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])[0]
+
+
+def _bit_buffer(values: Array) -> Any:
+    """Return a buffer with one bit for each bool, as Arrow stores bools. The first bool is the lowest bit."""
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
 
 
 class _BatchFields(NamedTuple):
@@ -265,8 +292,7 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
     bounds = np.zeros(2 * count + 1, np.int32)
     bounds[1::2], bounds[2::2] = slices.starts, slices.ends
     gaps_and_values = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-    mask = None if slices.is_present is None else ~slices.is_present
-    return gaps_and_values.take(pa.array(np.arange(1, 2 * count, 2), mask=mask))
+    return gaps_and_values.take(_numbers(pa.int64(), np.arange(1, 2 * count, 2), slices.is_present))
 
 
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
@@ -278,8 +304,8 @@ def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
     count, at = len(at), at + 1
     has_some = np.flatnonzero(first)
     if not len(has_some):
-        none = pa.array([], HEADERS.value_type)
-        return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), none, HEADERS), at
+        starts = pa.py_buffer(np.zeros(count + 1, np.int32))
+        return pa.Array.from_buffers(HEADERS, count, [None, starts], children=[pa.nulls(0, HEADERS.value_type)]), at
     headers: list[tuple[Header, ...]] = [()] * count
     for number in has_some.tolist():
         size, content = read_varint(data, int(at[number]) - 1)

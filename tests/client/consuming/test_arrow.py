@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from importlib.util import find_spec
 
 import pyarrow as pa
 import pytest
@@ -145,3 +147,20 @@ def test_without_pyarrow_the_error_names_the_package(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "hmb.records.fast.columns")
     with pytest.raises(ImportError, match=r"pip install 'hmb\[arrow\]'"):
         __import__("hmb.client.consuming.arrow")
+
+
+READ_WITHOUT_PANDAS = """
+import sys
+from hmb.records import Record, encode_batch
+from tests.client.consuming.record_batches import record_batch
+
+table = record_batch("t", 0, encode_batch([Record(timestamp=1, key=None, value=b"v"), Record(key=b"k", value=b"w")]))
+print(table.num_rows, "pandas" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed")
+def test_columns_are_made_without_an_import_of_pandas() -> None:
+    # pyarrow imports pandas at the first call of `pa.array` or `pa.scalar`. The import takes 0.2 s.
+    program = subprocess.run([sys.executable, "-c", READ_WITHOUT_PANDAS], capture_output=True, text=True, check=True)
+    assert program.stdout.split() == ["2", "False"]
