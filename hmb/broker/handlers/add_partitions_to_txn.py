@@ -2,14 +2,16 @@
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION.
-Behavior: the broker adds either all partitions or none. When a producer adds the first partitions, the transaction
-    begins. If a request contains a partition that does not exist, this partition gets an error, and all other
-    partitions get OPERATION_NOT_ATTEMPTED. In the same way, the broker refuses a client's request that contains a
-    partition of an internal topic. If `verify_only` is true, the broker adds nothing. The broker only checks which
-    partitions are in the transaction. Each partition that is not in the transaction gets TRANSACTION_ABORTABLE. With an
-    authorizer, versions 4 and 5 need the operation CLUSTER_ACTION on the cluster. Without an authorizer, any client can
-    send these versions. A client that knows another producer's id and epoch can then add partitions to the transaction
-    of that producer.
+Behavior: the broker answers by these rules:
+    - *All or none.* The broker adds either all partitions of a request or none. If a partition does not exist, this
+      partition gets an error, and all other partitions get OPERATION_NOT_ATTEMPTED. In the same way, the broker refuses
+      a client's request that contains a partition of an internal topic.
+    - *Begin.* The transaction begins when a producer adds the first partitions.
+    - *Check.* If `verify_only` is true, the broker adds nothing. The broker only checks which partitions are in the
+      transaction. Each partition that is not in the transaction gets TRANSACTION_ABORTABLE.
+    - *Permission.* With an authorizer, versions 4 and 5 need the operation CLUSTER_ACTION on the cluster. Without an
+      authorizer, any client can send these versions. A client that knows another producer's id and epoch can then add
+      partitions to the transaction of that producer.
 Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, other brokers
     send versions 4 and 5 to the coordinator, with the transactions of several producers. If the producer is fenced,
     versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.

@@ -2,12 +2,14 @@
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
-Behavior: the response contains the tokens of the owners in the request, or all tokens if the request contains null
-    instead of owners. For each owner in the request, the response also contains the tokens that this principal has
-    created or may renew. Without an authorizer, every authenticated client sees all tokens. With an authorizer, a
-    client sees its own tokens, and the tokens for which ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on the
-    owner. The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the same
-    causes as in CreateDelegationToken.
+Behavior: the broker answers by these rules:
+    - *Owners.* The response contains the tokens of the owners in the request, or all tokens if the request contains
+      null instead of owners. For each owner in the request, the response also contains the tokens that this principal
+      has created or may renew.
+    - *Visibility.* Without an authorizer, every authenticated client sees all tokens. With an authorizer, a client sees
+      its own tokens, and the tokens for which ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on the owner.
+    - *Errors.* The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the
+      same causes as in CreateDelegationToken.
 Version notes: from version 3 on, the response contains the principal that has created the token.
 Left out: nothing. HMB supports the whole API.
 """

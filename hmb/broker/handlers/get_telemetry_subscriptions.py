@@ -2,12 +2,15 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: a subscription selects clients, and names the metrics that these clients should send (broker/telemetry). The
-    response contains the metrics of all subscriptions that match the client, and the shortest interval of these
-    subscriptions. Without a matching subscription, the list of metrics is empty, and the client sends nothing. A client
-    whose id is zero gets a new id. If the client asks again before the interval has passed and the subscriptions have
-    not changed, it gets THROTTLING_QUOTA_EXCEEDED. The broker offers this API only if the setting
-    `client.telemetry.enable` is true.
+Behavior: the broker offers this API only if the setting `client.telemetry.enable` is true. The broker answers by these
+    rules:
+    - *Metrics.* A subscription selects clients, and names the metrics that these clients should send
+      (broker/telemetry). The response contains the metrics of all subscriptions that match the client, and the shortest
+      interval of these subscriptions. Without a matching subscription, the list of metrics is empty, and the client
+      sends nothing.
+    - *Id.* A client whose id is zero gets a new id.
+    - *Time.* If the client asks again before the interval has passed and the subscriptions have not changed, it gets
+      THROTTLING_QUOTA_EXCEEDED.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,11 +2,14 @@
 
 Versions: 0-11; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
-Behavior: for a timestamp (in ms), the response contains the first record with this timestamp or a later one. If no such
-    record exists, the response contains the timestamp -1 and the offset -1. Negative timestamps have special meanings:
-    -1 is the end of the log, -2 is its start, -3 is the record with the greatest timestamp, and -4 is the first record
-    on the local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request
-    contains a partition twice, the response contains this partition once, with INVALID_REQUEST.
+Behavior: the broker answers by these rules:
+    - *Timestamp.* For a timestamp (in ms), the response contains the first record with this timestamp or a later one.
+      If no such record exists, the response contains the timestamp -1 and the offset -1.
+    - *Special timestamps.* Negative timestamps have special meanings: -1 is the end of the log, -2 is its start, -3 is
+      the record with the greatest timestamp, and -4 is the first record on the local disk.
+    - *Transactions.* With the isolation level READ_COMMITTED, the log ends at the last stable offset.
+    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with
+      INVALID_REQUEST.
 Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
     base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
     list contains the base offsets of all segments and the end of the log. A negative timestamp without a meaning in the

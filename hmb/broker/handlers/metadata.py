@@ -2,13 +2,16 @@
 
 Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic; for a new topic, CREATE on the topic or on the cluster.
-Behavior: this broker is the leader of all partitions. The response contains the broker's address: the advertised
-    address of the listener that the client has connected to. If a requested topic does not exist, the broker creates
-    it. Both the client and the setting `auto.create.topics.enable` can forbid the creation. The response already
-    contains the new topic, so the client does not have to ask again. For one request, the broker creates topics with at
-    most 100 partitions together (MOST_MADE), but at least one topic, so that the request does not take too long. All
-    other missing topics get LEADER_NOT_AVAILABLE. When the client sends the request again, the broker creates the next
-    topics. If a request contains a topic twice, the response contains it once.
+Behavior: this broker is the leader of all partitions. The broker answers by these rules:
+    - *Address.* The response contains the broker's address: the advertised address of the listener that the client has
+      connected to.
+    - *Missing topics.* If a requested topic does not exist, the broker creates it. Both the client and the setting
+      `auto.create.topics.enable` can forbid the creation. The response already contains the new topic, so the client
+      does not have to ask again.
+    - *Limit.* For one request, the broker creates topics with at most 100 partitions together (MOST_MADE), but at least
+      one topic, so that the request does not take too long. All other missing topics get LEADER_NOT_AVAILABLE. When the
+      client sends the request again, the broker creates the next topics.
+    - *Repetitions.* If a request contains a topic twice, the response contains it once.
 Version notes: an empty list requests all topics in version 0, and no topic in later versions. Versions 10 and 11 have a
     field for the id of a topic, but if a request uses this field, all its topics get INVALID_REQUEST.
 Left out: racks and offline replicas, which exist only with several brokers. While the broker is down, a client cannot

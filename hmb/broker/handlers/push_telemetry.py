@@ -2,13 +2,16 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the broker writes a line with the client's name to its log, and then one line for each metric. The lines have
-    the level INFO. A push before the end of the interval gets THROTTLING_QUOTA_EXCEEDED, unless it is the first push
-    after a GetTelemetrySubscriptions request, or the client's last push. A push with an old subscription id gets
-    UNKNOWN_SUBSCRIPTION_ID, and the client then asks for its subscriptions again. A push with an unknown compression
-    codec gets UNSUPPORTED_COMPRESSION_TYPE, and a push of more than `telemetry.max.bytes` bytes gets
-    TELEMETRY_TOO_LARGE. Metrics that the broker cannot decode get INVALID_RECORD. The broker offers this API only if
-    the setting `client.telemetry.enable` is true.
+Behavior: the broker offers this API only if the setting `client.telemetry.enable` is true. The broker answers by these
+    rules:
+    - *Log.* The broker writes a line with the client's name to its log, and then one line for each metric. The lines
+      have the level INFO.
+    - *Time.* A push before the end of the interval gets THROTTLING_QUOTA_EXCEEDED. The first push after a
+      GetTelemetrySubscriptions request and the client's last push may come before the end of the interval.
+    - *Subscription.* A push with an old subscription id gets UNKNOWN_SUBSCRIPTION_ID, and the client then asks for its
+      subscriptions again.
+    - *Content.* A push with an unknown compression codec gets UNSUPPORTED_COMPRESSION_TYPE, and a push of more than
+      `telemetry.max.bytes` bytes gets TELEMETRY_TOO_LARGE. Metrics that the broker cannot decode get INVALID_RECORD.
 Version notes: none.
 Left out: plug-ins that receive the metrics. Another program can read the metrics in the broker's log.
 """

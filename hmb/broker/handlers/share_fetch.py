@@ -2,19 +2,25 @@
 
 Versions: 1-2; all use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
-Behavior: the broker first handles the acknowledgements in the request, and stores their changes. Then it acquires up to
-    `max_records` records for the member (broker/share/). If no record is Available, the broker waits at most
-    `max_wait_ms`. The response contains whole record batches from the log, and `acquired_records` lists the offsets
-    that the member has acquired. Other offsets of these batches belong to other members, and the client skips them. In
-    the acquire mode BATCH_OPTIMIZED, the member acquires whole batches, which can contain more than `max_records`
-    records. A member must acknowledge an acquired record before its lock times out (`share.record.lock.duration.ms`).
-    The epoch -1 closes the share session, and releases all records of the member. When the connection ends, the broker
-    does the same.
+Behavior: the broker first handles the acknowledgements in the request, and stores their changes. Then the broker
+    acquires records for the member (broker/share/) by these rules:
+    - *Number.* The member acquires up to `max_records` records. If no record is Available, the broker waits at most
+      `max_wait_ms`.
+    - *Batches.* The response contains whole record batches from the log, and `acquired_records` lists the offsets that
+      the member has acquired. Other offsets of these batches belong to other members, and the client skips them. In the
+      acquire mode BATCH_OPTIMIZED, the member acquires whole batches, which can contain more than `max_records`
+      records.
+    - *Lock.* A member must acknowledge an acquired record before its lock times out (`share.record.lock.duration.ms`).
+    - *End.* The epoch -1 closes the share session, and releases all records of the member. When the connection ends,
+      the broker does the same.
 Version notes: version 2 adds the acquire mode RECORD_LIMIT, and acknowledgements that renew a lock. A request that
     renews a lock does not fetch.
-Left out: `min_bytes`. The broker responds when the member has acquired one record, so a client gets smaller responses,
-    but earlier. Kafka delivers fewer records at once if they were already delivered several times. HMB does not. So if
-    one bad record makes a member fail again and again, the other records of its batch are also delivered again.
+Left out: HMB does not have two parts of ShareFetch:
+    - `min_bytes`. The broker responds when the member has acquired one record, so a client gets smaller responses, but
+      earlier.
+    - Smaller deliveries after failures. Kafka delivers fewer records at once if they were already delivered several
+      times. In HMB, if one bad record makes a member fail again and again, the other records of its batch are also
+      delivered again.
 """
 
 from __future__ import annotations

@@ -2,13 +2,15 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on the group, DESCRIBE on each topic; CREATE for new internal topics.
-Behavior: the broker assigns the tasks of a Kafka Streams application to its members (coordinator/streams/). If the
-    tasks of the member have changed, the response contains the new tasks. The response also contains a status for each
-    problem, for example MISSING_SOURCE_TOPICS. A streams group has internal topics: its repartition topics and its
-    changelog topics. The coordinator computes which internal topics the group needs (coordinator/streams/topics.py). If
-    a topic is missing, the broker creates it, as if the member had sent a CreateTopics request. So the handler of
-    CreateTopics checks the new topic, and counts it for the member's quota. The next heartbeat finds the topic. The
-    broker sends the response after the changes of the group are on disk.
+Behavior: the broker answers each heartbeat by these rules:
+    - *Assignment.* The broker assigns the tasks of a Kafka Streams application to its members (coordinator/streams/).
+      If the tasks of the member have changed, the response contains the new tasks. The broker sends the response after
+      the changes of the group are on disk.
+    - *Status.* The response also contains a status for each problem, for example MISSING_SOURCE_TOPICS.
+    - *Internal topics.* A streams group has internal topics: its repartition topics and its changelog topics. The
+      coordinator computes which internal topics the group needs (coordinator/streams/topics.py). If a topic is missing,
+      the broker creates it, as if the member had sent a CreateTopics request. So the handler of CreateTopics checks the
+      new topic, and counts it for the member's quota. The next heartbeat finds the topic.
 Version notes: none.
 Left out: static members, warm-up tasks, offsets of tasks, and regular expressions for source topics. A client that
     sends one of them gets INVALID_REQUEST, as in Kafka 4.3. Such an application must use the classic protocol. A

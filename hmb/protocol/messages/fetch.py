@@ -86,10 +86,12 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
 
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
     the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds the
-    id of a replica near the client. The client should read from this replica. Version 12 uses the flexible encoding
-    (KIP-482). Version 12 also adds the current leader of a partition, and the offset up to which the client has read
-    the same records as in the broker's log. Version 13 replaces topic names by topic ids. Version 16 adds the leader's
-    address (KIP-951). Each version that is not named here has the same layout as the version before it.
+    id of a replica near the client. The client should read from this replica.
+
+    Version 12 uses the flexible encoding (KIP-482). Version 12 also adds the current leader of a partition, and the
+    offset up to which the client has read the same records as in the broker's log. Version 13 replaces topic names by
+    topic ids. Version 16 adds the leader's address (KIP-951). Each version that is not named here has the same layout
+    as the version before it.
     """
 
     class FetchableTopicResponse(Struct):

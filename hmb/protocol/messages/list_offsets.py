@@ -24,11 +24,12 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
     """A timestamp for each partition. The response contains the offset of the first record at or after this timestamp.
 
     Version 0 asks for the base offsets of *segments* whose files were last changed at or before the timestamp: at most
-    `max_num_offsets`, the newest first. Version 1 asks for the offset of one record (KIP-79). Version 2 adds the
-    isolation level. With read_committed, the timestamp -1 asks for the last stable offset instead of the log end
-    offset. Version 4 adds leader epochs. Version 6 uses the flexible encoding (KIP-482). Versions 7, 8, 9 and 11 each
-    add a negative timestamp with a special meaning. Version 10 adds a time limit for tiered storage. Versions 3 and 5
-    each have the same layout as the version before.
+    `max_num_offsets`, the newest first. Version 1 asks for the offset of one record (KIP-79).
+
+    Version 2 adds the isolation level. With read_committed, the timestamp -1 asks for the last stable offset instead of
+    the log end offset. Version 4 adds leader epochs. Version 6 uses the flexible encoding (KIP-482). Versions 7, 8, 9
+    and 11 each add a negative timestamp with a special meaning. Version 10 adds a time limit for tiered storage.
+    Versions 3 and 5 each have the same layout as the version before.
     """
 
     class ListOffsetsTopic(Struct):

@@ -17,12 +17,15 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
     """The topics to describe.
 
     In version 0 an empty list stands for all topics. From version 1 on, null stands for all topics, and an empty list
-    stands for no topic. Version 4 adds `allow_auto_topic_creation`, a flag that allows the broker to create missing
-    topics. Version 8 adds two flags. With `include_topic_authorized_operations`, the client asks which operations it
-    may perform on the topics. `include_cluster_authorized_operations` asks the same for the cluster, and version 11
-    removes this flag. Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids, but the client must
-    still send each topic's name. From version 12 on, the client can send only the id, with a null name. Versions 2, 3,
-    5 to 7 and 13 change only the response.
+    stands for no topic.
+
+    Version 4 adds `allow_auto_topic_creation`, a flag that allows the broker to create missing topics. Version 8 adds
+    two flags. With `include_topic_authorized_operations`, the client asks which operations it may perform on the
+    topics. `include_cluster_authorized_operations` asks the same for the cluster, and version 11 removes this flag.
+
+    Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids, but the client must still send each
+    topic's name. From version 12 on, the client can send only the id, with a null name. Versions 2, 3, 5 to 7 and 13
+    change only the response.
     """
 
     FIRST_VERSION_OF_IDS_ALONE: ClassVar[int] = 12

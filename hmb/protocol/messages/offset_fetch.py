@@ -13,8 +13,10 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
     In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, the list of topics may be null, which stands
     for all topics. Version 6 uses the flexible encoding (KIP-482). Version 7 adds `require_stable`. If this flag is
     set, the broker responds with a retriable error while an open transaction contains offsets of the partition
-    (KIP-447). Version 8 contains several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848).
-    Version 10 replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version before.
+    (KIP-447).
+
+    Version 8 contains several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848). Version 10
+    replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version before.
     """
 
     class OffsetFetchRequestTopic(Struct):
