@@ -90,7 +90,7 @@ class ShareGroups:
             return self.created
 
     def start(self) -> None:
-        """Create the parts if the broker has stored states of share-partitions."""
+        """Create the parts for share groups if the broker has stored states of share-partitions."""
         if self._topics.get(SHARE_STATE_TOPIC) is not None:
             _ = self.requests
 

@@ -41,7 +41,10 @@ class RequestCount:
     _lock: threading.Lock = field(default_factory=threading.Lock)  # guards all fields; its holder takes no other lock
 
     def add(self, seconds: float, is_error: bool, record_bytes: int) -> None:
-        """Count one request whose response is ready after `seconds`."""
+        """Count one request whose response is ready after `seconds`.
+
+        `record_bytes` is the size of the records in the request (Produce) or in the response (Fetch).
+        """
         bucket = bisect_left(BUCKET_ENDS, seconds)
         with self._lock:
             self.count += 1

@@ -34,7 +34,7 @@ SHORT_NAMES = {
 
 @dataclass(frozen=True)
 class MappingRule:
-    """One rule. The rule DEFAULT has no pattern."""
+    """One rule, which turns the name in a certificate into a principal's name. The rule DEFAULT has no pattern."""
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""

@@ -82,5 +82,5 @@ class TopicTable:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and {other.name!r} differ only in . and _")
 
     def stored(self) -> dict[str, StoredTopic]:
-        """Return the entry of each topic in the file topics.json."""
+        """Return, for each topic in the table, its entry for the file topics.json."""
         return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}

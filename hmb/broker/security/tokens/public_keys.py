@@ -30,7 +30,7 @@ class KeysError(ValueError):
 
 
 class PublicKeys:
-    """The public keys at one address. Thread-safe."""
+    """The public keys of an identity provider, which the broker loads from one address. Thread-safe."""
 
     def __init__(self, address: str, refresh: float) -> None:
         """Load the keys. After `refresh` seconds, the next login loads them again. Raises KeysError."""
