@@ -15,11 +15,11 @@ Behavior: the broker first handles the acknowledgements in the request, and stor
       the broker does the same.
 Version notes: version 2 adds the acquire mode RECORD_LIMIT, and acknowledgements that renew a lock. A request that
     renews a lock does not fetch.
-Left out: HMB does not have two parts of ShareFetch:
-    - `min_bytes`. The broker responds when the member has acquired one record, so a client gets smaller responses, but
+Left out: `min_bytes`, and smaller deliveries after failures:
+    - *min_bytes.* The broker responds when the member has acquired one record, so a client gets smaller responses, but
       earlier.
-    - Smaller deliveries after failures. Kafka delivers fewer records at once if they were already delivered several
-      times. In HMB, if one bad record makes a member fail again and again, the other records of its batch are also
+    - *Smaller deliveries.* If records were already delivered several times, Kafka delivers fewer of them at once. HMB
+      does not. So if one bad record makes a member fail again and again, the other records of its batch are also
       delivered again.
 """
 
