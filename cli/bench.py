@@ -1,7 +1,7 @@
 """`hmb bench`: the benchmarks.
 
-Each subcommand is a module in the package `hmb.bench`. `hmb bench` imports a module only when the user runs the
-subcommand.
+Each subcommand of `hmb bench` is a module in the package `hmb.bench`. The command imports a module only when the user
+runs its subcommand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`hmb broker`: run a broker with the user's settings until a signal stops it.
 
-The value of a setting can come from four sources. If several sources contain the setting, the broker uses
-the source that comes last in this list:
+The value of a broker's setting can come from four sources. If several sources contain the setting, the broker uses the
+source that comes last in this list:
 1. the file `server.properties` (--config)
 2. an environment variable: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
 3. the option -X log.segment.bytes=1MiB

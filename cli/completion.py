@@ -1,8 +1,8 @@
 r"""`hmb completion`: print the script with which a shell completes the words of a command line.
 
-The user's shell runs the script when the shell starts. When the user presses Tab, the script calls `hmb` with the
-environment variable `_HMB_COMPLETE`. If this variable is set, click runs no command, but prints the words that can
-complete the line. Some words, such as the names of topics, are known only to a broker. The functions in
+The user's shell runs the script of `hmb completion` when the shell starts. When the user presses Tab, the script calls
+`hmb` with the environment variable `_HMB_COMPLETE`. If this variable is set, click runs no command, but prints the
+words that can complete the line. Some words, such as the names of topics, are known only to a broker. The functions in
 `shared/completion.py` ask the broker for these words.
 
 bash divides a line into words at spaces, colons and equals signs. bash would pass `localhost:9092` to click as three

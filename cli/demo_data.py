@@ -1,8 +1,8 @@
 """The data set of HMB: 18,979 weather events, in the public domain (see data/README.md).
 
-One event becomes one record. The key of the record is the city, and the timestamp of the record is the time of the
-event. The value is the event's line of JSON, byte for byte. The events are sorted by time, so the timestamps increase
-as in live data.
+One weather event becomes one record. The key of the record is the city, and the timestamp of the record is the time of
+the event. The value is the event's line of JSON, byte for byte. The events are sorted by time, so the timestamps
+increase as in live data.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def command() -> None:
     """Make a broker fail, for a test.
 
     First start `hmb broker --faults FILE`. This broker prints the address of its control port and a token. The commands
-    of this group need both.
+    of this group need the address and the token.
     """
 
 

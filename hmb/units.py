@@ -1,15 +1,17 @@
 """Settings with units: `retention.ms=1h`, `segment.bytes=1MiB`.
 
 Kafka's settings are plain numbers. The unit is in the setting's name: `retention.ms` is in milliseconds,
-`log.retention.hours` in hours, `segment.bytes` in bytes. Large numbers of this kind are hard to read and to write:
+`log.retention.hours` in hours, `segment.bytes` in bytes. Large numbers are hard to read and to write, so HMB also
+accepts numbers with units:
 
     retention.ms=604800000      retention.ms=7d
     segment.bytes=1073741824    segment.bytes=1GiB
 
-`plain_value` accepts values with and without a unit, and returns the plain number that Kafka uses. The commands and the
-embedded broker call `plain_value` for each setting that a user passes to them. A request contains only the plain
-number. So a user can also write units when a command sends settings to Apache Kafka. A value without a unit stays
-unchanged. If the name of a setting shows no unit, its value stays unchanged, too.
+`plain_value` accepts values with and without a unit, and returns the plain number that Kafka uses. A value without a
+unit stays unchanged. If the name of a setting shows no unit, its value also stays unchanged.
+
+The commands and the embedded broker call `plain_value` for each setting that a user passes to them. A request contains
+only the plain number. So a user can also write units when a command sends settings to Apache Kafka.
 
 A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
 

@@ -52,7 +52,7 @@ class SavedOffset:
 
 @dataclass
 class SavedStartOffset:
-    """The share-partition start offset of a share group in one partition."""
+    """The start offset of a share group in one partition."""
 
     topic: str
     partition: int

@@ -4,8 +4,8 @@
 The module sends several requests before it reads their responses, so the broker syncs the records of several requests
 together.
 
-If a request fails, the module does not send the request again, because the broker may have written the batch already.
-The restore ends with an error instead. The broker therefore never writes a record twice.
+If a Produce request of a restore fails, this module does not send the request again, because the broker may have
+written the batch already. The restore ends with an error instead. The broker therefore never writes a record twice.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ A client cannot send every batch that a log contains, so this module changes som
 - The module encodes a batch again if the broker has set its timestamp (log append time), because a client may not send
   such a batch. In the new batch, each record has its own timestamp.
 
-If the module does not encode a batch again, the bytes of its records do not change, and compressed records stay
-compressed.
+If this module does not encode a batch again, the bytes of the batch's records do not change, and compressed records
+stay compressed.
 
 For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11
 to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18.

@@ -1,12 +1,13 @@
 """Commands that describe and change a cluster: its topics, groups, offsets and settings.
 
-All commands work in the same way. A command sends requests to the cluster with `hmb.Admin`. The command then makes one
-dict for each result. It prints the dicts as a table, or with `--json` as one JSON object per line (`shared/output.py`).
+All commands of this folder work in the same way. A command sends requests to the cluster with `hmb.Admin`. The command
+then makes one dict for each result. It prints the dicts as a table, or with `--json` as one JSON object per line
+(`shared/output.py`).
 
-The keys of the dicts are the same in all commands. `topic` is the name of a topic, and `broker` is the id of a broker.
-`log_start_offset` is the offset of the first record of a partition. `log_end_offset` is the offset that the next record
-of the partition will have. If a command for several topics fails for one topic, the command continues with the next
-topic. At the end, the command reports all failures in one line.
+The commands of this folder make one dict for each result. A key has the same meaning in all dicts. `topic` is the name
+of a topic, and `broker` is the id of a broker. `log_start_offset` is the offset of the first record of a partition.
+`log_end_offset` is the offset that the next record of the partition will have. If a command for several topics fails
+for one topic, the command continues with the next topic. At the end, the command reports all failures in one line.
 
 For example, `hmb topics describe weather` sends these three kinds of requests:
     Metadata          returns the partitions, their leaders and their replicas

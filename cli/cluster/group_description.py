@@ -1,11 +1,11 @@
 """`hmb groups describe`: show the members and the lag of a group, once or repeatedly.
 
-The lag of a partition is the number of records that the group has not read yet. The command also shows the lag as a
-duration: the age of the first record that the group has not read.
+The lag of a partition is the number of records that the group has not read yet. `hmb groups describe` also shows the
+lag as a duration: the age of the first record that the group has not read.
 
-With `--watch`, the command measures the lags again and again. A `Trend` compares the two newest measurements. For
-example, the lag is 600 at first, and 500 after 2 s. The trend is then -50 records/s. If the trend continues, the group
-has read all records after 10 more seconds.
+With `--watch`, `hmb groups describe` measures the lags again and again. A `Trend` compares the two newest measurements.
+For example, the lag is 600 at first, and 500 after 2 s. The trend is then -50 records/s. If the trend continues, the
+group has read all records after 10 more seconds.
 """
 
 from __future__ import annotations

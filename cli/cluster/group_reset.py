@@ -1,8 +1,8 @@
 """`hmb groups reset`: set the offsets of a group, with the options of kafka-consumer-groups.
 
-Without --execute, the command only prints a plan: the new offset of each partition. A user can store the plan in a file
-and execute it later. In this example, the first command stores the plan, the second line is the content of the file,
-and the last command executes the plan:
+Without --execute, `hmb groups reset` only prints a plan: the new offset of each partition. A user can store the plan in
+a file and execute it later. In this example, the first command stores the plan, the second line is the content of the
+file, and the last command executes the plan:
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
     weather,0,0                                            topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute

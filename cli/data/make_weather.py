@@ -1,13 +1,14 @@
 """Make `weather.jsonl` from three weather files in the PyPI package `vega_datasets`.
 
-Run these two commands:
+To make `weather.jsonl`, run these two commands:
     pip download --no-deps vega_datasets==0.9.0
     python cli/data/make_weather.py vega_datasets-0.9.0-py3-none-any.whl > cli/data/weather.jsonl
 
-The program does not convert numbers to other units. The name of each field ends with its unit. The weather files
-contain local times without a time zone. The program treats all local times as Pacific Standard Time, also in summer.
-With daylight saving time, one hour in autumn would occur twice. With standard time, no hour occurs twice, and the times
-never decrease.
+The program `make_weather.py` does not convert numbers to other units. The name of each field ends with its unit.
+
+The weather files contain local times without a time zone. The program treats all local times as Pacific Standard Time,
+also in summer. With daylight saving time, one hour in autumn would occur twice. With standard time, no hour occurs
+twice, and the times never decrease.
 """
 
 import csv

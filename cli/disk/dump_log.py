@@ -1,6 +1,6 @@
 """`hmb dump-log`: print the contents of a log's files.
 
-The output has one of four forms: the lines of Kafka's tool DumpLogSegments, bytes, a tree, or JSON.
+The output of `hmb dump-log` has one of four forms: the lines of Kafka's tool DumpLogSegments, bytes, a tree, or JSON.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`hmb hailstorm`: commands that run topologies, and show their state.
 
-These are the commands:
+`hmb hailstorm` has these commands:
     run         runs all processors of a topology in threads or in processes, or runs only one processor
     status      shows the state of a running topology and its processors
     snapshots   lists the snapshots of a store
@@ -8,10 +8,11 @@ These are the commands:
     registry    runs a registry, through which processors in separate processes find each other
     demo        runs an example of the documentation on real data, and draws the result
 
-The commands share `arguments` (their common arguments) and `display` (a running topology on a terminal). The folder
-`examples/` contains the topologies of `demo`.
+Several commands of `hmb hailstorm` use the modules `arguments` (common arguments) and `display` (a running topology on
+a terminal). The folder `examples/` contains the topologies of `hmb hailstorm demo`.
 
-The user names a topology as `module:name` or as `path/to/file.py:name` (see `hmb.hailstorm.reference`).
+The user of `hmb hailstorm` names a topology as `module:name` or as `path/to/file.py:name` (see
+`hmb.hailstorm.reference`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`hmb hailstorm demo`: run an example topology on real data, and draw its result.
 
-Without `-b`, the command starts its own broker. The command sends the records while the topology runs. When a complete
-snapshot contains the results of all records, the command ends the topology. With `--kill`, the command crashes a
-processor every two seconds. The result is the same as without crashes.
+Without `-b`, `hmb hailstorm demo` starts its own broker. The command sends the records while the topology runs. When a
+complete snapshot contains the results of all records, the command ends the topology. With `--kill`, the command crashes
+a processor every two seconds. The result is the same as without crashes.
 """
 
 from __future__ import annotations

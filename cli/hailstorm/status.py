@@ -33,7 +33,7 @@ LOOK_TIME = 1.2  # seconds; each processor reports twice in this time, because a
 def command(
     store: Path, registry: tuple[str, int] | None, zookeeper: str | None, name: str, as_json: bool
 ) -> None:
-    """Show the state of a running topology, and a line of figures for each processor."""
+    """Show the state of a running topology, and a line of numbers for each processor."""
     from rich.console import Console
 
     from .display import TopologyDisplay

@@ -6,8 +6,8 @@ has created:
     submissions/anna/lab-04/second.py
     submissions/ben/lab-04/answer.py
 
-The seed is computed from the name of the student's folder, so a student cannot choose a seed with easy cases. `hmb lab
-start 4 --seed anna` uses the same seed as this module uses for the folder `anna`.
+The seed for the random cases is computed from the name of the student's folder, so a student cannot choose a seed with
+easy cases. `hmb lab start 4 --seed anna` uses the same seed as this module uses for the folder `anna`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rows inside one row of `hmb top`: the segments of a partition, the members of a group, the requests of an API.
 
-The user opens a row with Enter. `hmb top` then shows the inner rows: for example, the members of the opened group. Each
-row contains the part of the state from which it was made (under the key `PART` of views.py). The functions of this
-module make the inner rows from this part.
+The user of `hmb top` opens a row with Enter. The command then shows the inner rows: for example, the members of the
+opened group. Each row contains the part of the state from which it was made (under the key `PART` of views.py). The
+functions of this module make the inner rows from this part.
 """
 
 from __future__ import annotations

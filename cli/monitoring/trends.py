@@ -3,16 +3,16 @@
 A sample is one measurement of the lag: a list `[time, lag]`. The lag of a group changes all the time, also if its
 consumers are fast enough: for example 3, 0, 7, 2, 5. So two samples cannot show a trend.
 
-This module therefore compares each sample of the lag with each later sample. For each pair, the module adds 1 to a sum
-if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs grow
-and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
+To find a trend, this module compares each sample of the lag with each later sample. For each pair, the module adds 1 to
+a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
+grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
 Even if the lag is steady, the sum of the growing pairs (+1 each) and the shrinking pairs (-1 each) is not always 0,
 because chance decides the order of the samples. For five samples in random order, the standard deviation of the sum is
 4.1. The module therefore calls a lag *growing* only if the sum is greater than two standard deviations (8.2), and
 *shrinking* only if the sum is less than -8.2. For example, the sum 2 means a steady lag, and the sum 10 a growing lag.
 
-This test is called the test of Mann and Kendall. It needs at least five samples.
+The comparison of all pairs of samples is the test of Mann and Kendall. This module needs at least five samples for it.
 
 The module computes by how many records a group's lag changes per second. For each pair of samples, it divides the
 change of the lag by the time between the samples. The result is the median of these quotients, so one very large lag

@@ -1,7 +1,7 @@
 """`hmb consume --share`: print records as a member of a share group (KIP-932).
 
-The command prints the records of a poll, and then acknowledges them. If the command is killed between these two steps,
-the group delivers the records again.
+With the option `--share`, the command prints the records of a poll, and then acknowledges them. If the command is
+killed between these two steps, the group delivers the records again.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 r"""The option `-f`: a format that converts a record to text, with the letters of kcat and rpk.
 
-A format is a text with letters after the character %. These are the letters, and the escapes for special characters:
+A format is a text with letters after the character %. This list shows the letters, and the escapes for special
+characters:
     %t topic        %p partition       %o offset           %T timestamp, ms since 1970 (also %d)
     %k key          %s value (also %v) %h headers, a=1,b=2 %H number of headers
     %K %S (also %V) the lengths of key and value, -1 for null
     %R the value's length in 4 bytes, big endian           %i number of printed records, this one included
     %% %{ %}        the character itself                   \n \t \r \0 \xHH \\ as in C
 
-After a letter, a modifier in braces changes how the field is printed:
+In a format, a modifier in braces after a letter changes how the field is printed:
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
     timestamps      %d{strftime[%F %T]} in UTC; if ] occurs inside, write [[ ]], { }, ( ) or # # around it
@@ -17,7 +18,7 @@ The letter %T has different meanings in kcat and rpk. In `hmb consume` and in kc
 the length of the topic's name. `hmb consume` does not support three things of rpk: letters for batches (%e %x %y %a),
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
-The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
+`hmb consume` parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
 convert many records, the writer makes one column for each letter: the values of this field in all records. The writer
 then applies the template to each row of these columns. Functions that are written in C run these loops over the
 records. A call of a Python function for each letter of each record would take three times as long.

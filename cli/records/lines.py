@@ -5,8 +5,8 @@ Python's file objects have two problems for `hmb produce`. First, they read a li
 waits for the next line of a file object, no other thread can wake it. When the delivery of a record fails, the command
 must end, but the next line may arrive hours later.
 
-So a `Lines` object waits with select() for two things at once: for its stream, and for a socket. Its method `stop`
-writes to this socket, and select() returns.
+A `Lines` object waits with select() for two things at once: for its stream, and for a socket. When another thread calls
+its method `stop`, the method writes to this socket, and select() returns.
 
 `Lines` yields a list of all lines that have arrived. The list contains one line from a terminal, or thousands of lines
 from a file.

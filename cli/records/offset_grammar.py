@@ -1,6 +1,6 @@
 r"""The option `-o`: where to start and where to stop, in the notations of rpk, kcat and Kafka's tools.
 
-The option has these forms:
+The option `-o` has these forms:
     start          from the oldest record
     end            only records that are written from now on
     12             from offset 12
@@ -17,15 +17,16 @@ The option has these forms:
     e@T            kcat's notation, in a second -o: until the time T
     stored         from the committed offset of the group (-G); in a group, this is the default
 
-Other words for `start` are beginning, earliest and oldest. Other words for `end` are latest and newest.
+In the option `-o`, the words beginning, earliest and oldest mean the same as `start`. The words latest and newest mean
+the same as `end`.
 
-A time can be a duration, which is added to another time:
+In the option `-o` (`@T` or `@T1:T2`), a time can be a duration, which is added to another time:
 - T or T1 is a duration: it is added to the present time. `@-1h` starts one hour ago.
 - Only T2 is a duration: it is added to T1. `@2026-02-14:30m` is the first half hour of that day.
 - Both T1 and T2 are durations: both are added to the present time. `@-2h:-1h` ends one hour ago.
 
-A time such as 10:30:00 also contains colons, so the text cannot be split at its first colon. One regular expression
-therefore matches the whole text, and finds the colon between the two times.
+In `@T1:T2`, a time such as 10:30:00 can contain colons. The program therefore cannot split the text at its first colon.
+Instead, one regular expression matches the whole text, and finds the colon between the two times.
 """
 
 from __future__ import annotations

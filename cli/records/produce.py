@@ -1,6 +1,6 @@
 r"""`hmb produce`: send lines or files as records.
 
-The command reads its input in chunks: one line from a terminal, or thousands of lines from a file. The command sends
+`hmb produce` reads its input in chunks: one line from a terminal, or thousands of lines from a file. The command sends
 each chunk with one call of `Producer.send_many`. The `Tally` knows the line numbers of each chunk. An error message
 therefore names the line of the record that could not be delivered. At the end, the command prints how many records the
 broker has acknowledged:

@@ -5,7 +5,7 @@ with `_base64`. In this example, the key is text, and the value is the byte ff:
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 
-In the JSON, a null key, a null value and the null value of a header become `null`.
+In a line of JSON, a null key, a null value and the null value of a header become `null`.
 
 `hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. Because the command
 reads the partition, a copy of a topic contains each record in the same partition as the original topic. If a line

@@ -74,7 +74,7 @@ def renew(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> Non
 @click.option("--period-ms", type=int, default=-1, help="The time until the token expires.  [default: now]")
 @cluster_options
 def expire(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> None:
-    """Make a token expire: now, or after a time. Connections that have logged in with it stay open until then."""
+    """Make a token expire: now, or after a time. Connections that use the token stay open until it expires."""
     with client.admin() as admin:
         expiry = admin.expire_token(_checked_hmac(hmac), period_ms)
     if expiry < 0:

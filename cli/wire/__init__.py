@@ -9,7 +9,7 @@ beginning of its response, with the meaning of the bytes below them:
     00 00 00 5a   00 00 00 07        ...
     size 90       correlation 7      the layout of Metadata response v1
 
-The bytes pass through these modules, from left to right:
+The bytes of a message pass through these modules, from left to right:
     hex dump, file     -> hex_input  -> bytes  \
                                                  frames  -> fields, JSON, one line  -> decode, sniff
     network            -> proxy -> frame_streams /

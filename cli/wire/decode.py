@@ -1,7 +1,7 @@
 """`hmb decode`: explain the bytes of a message in Kafka's protocol, field by field.
 
-The bytes of a message do not show whether the message is a request, a response or record batches. The command therefore
-tries the following possibilities one after the other, and uses the first one that matches the bytes:
+The bytes of a message do not show whether the message is a request, a response or record batches. `hmb decode`
+therefore tries the following possibilities one after the other, and uses the first one that matches the bytes:
 1. record batches: the CRC of the first batch must be right
 2. a request, with or without its size: all bytes must belong to the request
 3. the response to a request that is earlier in the input, with the same correlation id

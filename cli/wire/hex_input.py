@@ -1,6 +1,6 @@
 """Read bytes from binary data, from hexadecimal digits, or from a hex dump.
 
-A text can have one of these forms:
+Text input can have one of these forms:
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
     00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` repeats the row before it

@@ -1,11 +1,12 @@
 """Lets `hmb sniff` read connections with TLS: it decrypts the bytes of one side, and encrypts them for the other side.
 
-The proxy takes the place of the broker, so it needs the broker's private key and certificate:
+The proxy of `hmb sniff` takes the place of the broker, so it needs the broker's private key and certificate:
     client  <--TLS with the broker's key-->  proxy  <--TLS, the proxy is a client-->  broker
 
-Two threads use each connection at the same time: one reads, and one writes. Python's module `ssl` does not allow two
-threads to use one TLS socket at the same time. `OpenedTls` therefore reads from an ordinary socket, and writes to it.
-It uses the module `ssl` only to encrypt and decrypt bytes in memory, and a lock lets only one thread do this at a time.
+Two threads of the proxy use each connection at the same time: one reads, and one writes. Python's module `ssl` does not
+allow two threads to use one TLS socket at the same time. `OpenedTls` therefore reads from an ordinary socket, and
+writes to it. It uses the module `ssl` only to encrypt and decrypt bytes in memory, and a lock lets only one thread do
+this at a time.
 """
 
 from __future__ import annotations

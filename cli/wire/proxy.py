@@ -1,6 +1,6 @@
 """A proxy between clients and brokers. It has one listener for each broker, and two threads for each connection.
 
-Each message passes through one of the two streams of its connection:
+In the proxy, each message passes through one of the two streams of its connection:
     client  --request-->   RequestStream    --request-->   broker
             <--response--  ResponseStream   <--response--
 

@@ -6,10 +6,10 @@ commits a translated offset at the target if two conditions hold:
 - The group's offset at the target is smaller than the translated offset. So a group that already reads at the target
   does not go back.
 
-The runs of a partition translate most offsets (see `translation`). For an offset between two runs, the mirror counts
-records. For example, a group has committed an offset after the end of the first run, and 40 records of the source are
-between this end and the offset. At the target, the mirror then skips the first 40 records after the end of the same
-run. The offset of the next record is the translated offset.
+The *runs* of a partition translate most committed offsets (see `translation`). For an offset between two runs, the
+mirror counts records. For example, a group has committed an offset after the end of the first run, and 40 records of
+the source are between this end and the offset. At the target, the mirror then skips the first 40 records after the end
+of the same run. The offset of the next record is the translated offset.
 """
 
 from __future__ import annotations

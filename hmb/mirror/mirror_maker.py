@@ -11,7 +11,8 @@ A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the to
 this name, a program at the target sees that `east` is a source. From the time in the last record, the program sees
 whether the mirror still works.
 
-All numbers are big endian. A text is its length (int16) and its UTF-8 bytes:
+The records of MirrorMaker 2 have these formats. All numbers are big endian. A text is its length (int16) and its UTF-8
+bytes:
     checkpoint  key    group text, topic text, partition int32
                 value  version int16 (0), source offset int64, target offset int64, metadata text
     heartbeat   key    source cluster text, target cluster text

@@ -4,18 +4,18 @@ At the target, the mirror commits its position of each partition as the offset o
 group has no offset for a partition, the partition is new. The mirror then begins with the first record of this
 partition at the source. If the group has an offset, the mirror continues at this offset.
 
-A commit can store a text next to each offset. In this text, the mirror has stored the *runs* of the partition. The runs
-show which source offsets belong to which offsets of the copy (see `translation`).
+A commit of offsets can store a text next to each offset. In this text, the mirror has stored the *runs* of the
+partition. The runs show which source offsets belong to which offsets of the copy (see `translation`).
 
-Without transactions, a crash can happen after the target has written records and before the mirror has committed their
-position. When the mirror starts again, it reads these records from the copy, and compares them with the next records of
-the source. Equal records are already copied, and the mirror skips them:
+If a mirror uses no transactions, a crash can happen after the target has written records and before the mirror has
+committed their position. When the mirror starts again, it reads these records from the copy, and compares them with the
+next records of the source. Equal records are already copied, and the mirror skips them:
     source          a  b  c  d  e  f  g        committed position: c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 
-If another program has written into the copy, the comparison ends at the first record of the copy that differs from the
-next record of the source. The mirror then appends the source's remaining records at the end of the copy. There, they
-have other offsets than at the source (see `translation`).
+If another program has written into the copy, the comparison of the copy with the source ends at the first record of the
+copy that differs from the next record of the source. The mirror then appends the source's remaining records at the end
+of the copy. There, they have other offsets than at the source (see `translation`).
 """
 
 from __future__ import annotations

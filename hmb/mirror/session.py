@@ -257,7 +257,7 @@ class Mirror:
         self.group_offsets = {(it.group, it.partition): it for it in found}
 
     def _has_new_topics(self, source: Admin) -> bool:
-        """Return whether the source has chosen topics or partitions that this session does not copy."""
+        """Return whether the mirror must copy topics or partitions that this session does not know yet."""
         for topic in chosen_topics(source, self._settings.choice):
             if topic.name not in self._missing and any(
                 TopicPartition(topic.name, it.partition) not in self.partitions for it in topic.partitions

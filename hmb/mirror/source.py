@@ -5,9 +5,10 @@ A `SourceReader` has one connection to each leader of the source. `poll` does th
 2. It waits until a leader has answered.
 3. It sends the next request to this leader, and returns the batches of the response.
 
-`poll` sends the next request before it returns the batches. While the target writes these batches, the source therefore
-already prepares the next ones. In the next request, a partition whose batches have just arrived comes after the other
-partitions. So each partition gets its turn, even if one partition always has more records than a response can contain.
+The method `poll` sends the next Fetch request before it returns the batches of a response. While the target writes
+these batches, the source therefore already prepares the next ones. In the next request, a partition whose batches have
+just arrived comes after the other partitions. So each partition gets its turn, even if one partition always has more
+records than a response can contain.
 
 A `SourceReader` skips the same batches as a consumer with `read_committed`: the markers of transactions, and the
 records of aborted transactions.

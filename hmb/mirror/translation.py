@@ -4,8 +4,8 @@ A copy does not always have the offsets of its source. Retention may have delete
 mirror does not copy the transaction markers of the source. If the mirror itself uses transactions, each transaction
 adds a marker to the copy.
 
-The mirror therefore remembers *runs*. A run is a series of records whose source offsets and target offsets both grow by
-one from record to record. For example, the source has a marker at offset 3, and the copy has none:
+A mirror remembers the offsets of its copy as *runs*. A run is a series of records whose source offsets and target
+offsets both grow by one from record to record. For example, the source has a marker at offset 3, and the copy has none:
     source offsets   0  1  2  marker  4  5          runs: (source 0, target 0, 3 records)
     target offsets   0  1  2          3  4                (source 4, target 3, 2 records)
 

@@ -57,8 +57,8 @@ def lines_of(metric: Metric) -> Iterator[str]:
     """Yield the lines of a metric in Prometheus's text format, with the newline at the end of each line.
 
     `generate_latest` of prometheus-client makes the same lines, but for each line it checks again whether the names of
-    the labels are allowed. For 1,000 partitions and 100 groups, `lines_of` needs a fifth of its time. A test compares
-    the lines of both functions.
+    the labels are allowed. For 1,000 partitions and 100 groups, `lines_of` needs a fifth of the time that
+    `generate_latest` needs. A test compares the lines of both functions.
     """
     suffix = "_total" if metric.type == "counter" else ""
     yield f"# HELP {metric.name}{suffix} {metric.documentation}\n"

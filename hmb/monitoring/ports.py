@@ -7,8 +7,8 @@ port of the page also serves the state.
 The broker writes the addresses of its ports and the owner's token to a file in its data directory, for `hmb state`,
 `hmb top` and `hmb ui`. Only the user who runs the broker can read this file.
 
-A second file contains the token that is part of the links to the state and to the page. After a restart, the broker
-uses the same token, so a page that is open in a browser continues.
+The links to the state and to the page contain a token, which the broker stores in a file of its own. After a restart,
+the broker uses the same token, so a page that is open in a browser continues.
 
 *Other computers.* The state shows names of topics and clients, and the page also shows the values of records. If other
 computers can reach the address of such a port, the port therefore needs TLS and a login. Without them, the broker does

@@ -1,6 +1,6 @@
 """Selects the part of a broker's state that one user may read.
 
-The rights are those that the user has as a client of the broker:
+A user of the page or of the state needs the same rights (ACLs) as a client of the broker:
     to see                                       the user needs
     a topic, and a group's position in it        DESCRIBE on the topic
     settings of a topic                          DESCRIBE_CONFIGS on the topic
@@ -10,9 +10,9 @@ The rights are those that the user has as a client of the broker:
     counts of requests, memory, data directory   DESCRIBE on the cluster
     connections, events and single requests      CLUSTER_ACTION on the cluster
 
-Connections, events and requests contain the names of other users' clients, topics and groups. A user needs the right
-CLUSTER_ACTION to see them. In Kafka, brokers use this right to copy each other's topics, so a user with this right may
-read everything anyway.
+Connections, events and requests contain the names of other users' clients, topics and groups. To see connections,
+events and requests, a user needs the right CLUSTER_ACTION. In Kafka, brokers use this right to copy each other's
+topics, so a user with this right may read everything anyway.
 """
 
 from __future__ import annotations

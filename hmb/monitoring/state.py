@@ -2,11 +2,11 @@
 
 A `BrokerState` is a copy of everything that the broker knows about itself at one moment: topics with their partitions
 and segments, groups with their lag, open transactions, connections, and the requests of each API. Whenever a program
-requests the state, `collect` (in collecting.py) makes a new copy. `hmb state --json` prints it, `hmb top` shows it, and
-`metrics.py` makes metrics for Prometheus from it.
+requests the state, `collect` (in collecting.py) makes a new copy. `hmb state --json` prints the copy, `hmb top` shows
+it, and `metrics.py` makes metrics for Prometheus from it.
 
-All times are in ms since 1970, and all sizes are in bytes, unless a comment names another unit. `as_json` returns the
-same fields as dicts and lists, so the fields below also document the JSON.
+In the classes of this module, all times are in ms since 1970, and all sizes are in bytes, unless a comment names
+another unit. `as_json` returns the fields of these classes as dicts and lists, so the classes also document the JSON.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class EventLog:
     def add(self, kind: EventKind, text: str, logger: logging.Logger, level: int = logging.INFO) -> None:
         """Store an event, and write a line with the same text to `logger`.
 
-        The text can contain names that a client has chosen, with any characters. So the method first makes it one
-        printable line.
+        The text can contain names that a client has chosen, with any characters. So the method first converts the text
+        to one printable line.
         """
         text = printable(text)
         logger.log(level, "%s", text)

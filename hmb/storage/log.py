@@ -326,7 +326,7 @@ class Log:
             return Unsynced(self.log_end_offset, segments, self.directory, self._names_made)
 
     def flush_if_due(self) -> None:
-        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment may not be on disk."""
+        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment may be not yet on disk."""
         is_old = self.clock() - self.group_commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()

@@ -1,4 +1,4 @@
-"""The idempotent producers of a log, for threads that do not append batches.
+"""Access to the idempotent producers of a log, for threads that do not append batches.
 
 An append uses the state of the producers (producer_state.py) while it holds the log's lock. Other threads use the same
 state: DescribeProducers lists the producers, housekeeping forgets old ones, and the transaction coordinator ends their
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # A real import would be circular: log.py imports this module
 
 
 class LogProducers:
-    """The idempotent producers of a log, for threads that do not hold the log's lock. Thread-safe."""
+    """Access to the idempotent producers of a log, for threads that do not hold the log's lock. Thread-safe."""
 
     def __init__(self, lock: threading.Lock, state: ProducerState) -> None:
         """Store the log's lock, and the state that this lock guards."""

@@ -364,7 +364,7 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
 
 
 def delete_old_snapshots(directory: Path) -> None:
-    """Delete all snapshots except the two newest, because the broker needs the second one if the newest is damaged."""
+    """Delete all snapshots except the two newest. If the newest is damaged, the broker needs the other one."""
     for _, path in snapshots(directory)[:-2]:
         try:
             path.unlink(missing_ok=True)

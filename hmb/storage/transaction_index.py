@@ -5,7 +5,7 @@ abort. When the transaction ends, the broker appends a marker that contains the 
 committed records (`isolation_level` 1) reads the records before the marker, but must already know whether their
 transaction is aborted.
 
-So for each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains the
+For each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains the
 marker. An entry has 34 bytes, and the entries have the order of the markers:
     version              int16   0
     producer id          int64

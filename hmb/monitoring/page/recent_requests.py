@@ -19,8 +19,8 @@ requests with their ways, so a user has time to open one of them. For example, a
     broker/handlers/produce.py     handle
     storage/log.py                 Log.append
 
-The recorder keeps only short texts about a request, and not the request itself. So Python can free the memory of the
-request, which may contain many records.
+The recorder of requests keeps only short texts about a request, and not the request itself. So Python can free the
+memory of the request, which may contain many records.
 """
 
 from __future__ import annotations

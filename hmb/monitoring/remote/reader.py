@@ -51,7 +51,7 @@ class RemoteBroker:
     """
 
     def __init__(self, servers: str, **keywords: Any) -> None:
-        """Store the address. `keywords`: `client_id`, `request_timeout`, `security`, as for an `hmb.Admin`."""
+        """Store the address. `keywords` are arguments of `hmb.Admin`: `client_id`, `request_timeout`, `security`."""
         security: Mapping[str, str] | ClientSecurity | None = keywords.get("security")
         timeout: float = keywords.get("request_timeout", REQUEST_TIMEOUT)
         self._brokers = Brokers(servers, keywords.get("client_id", "hmb"), timeout, security)

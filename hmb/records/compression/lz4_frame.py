@@ -83,7 +83,7 @@ def compress(
 
 
 def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
-    """Compress one block, and return it without the size field before it.
+    """Compress one block. The returned bytes do not contain the size field, which comes before a block.
 
     The library cramjam can compress a single block only with the default level. For any other level, this function lets
     cramjam compress the block as a complete frame, and returns only the block inside this frame.

@@ -5,8 +5,8 @@ for each varint. `decode_records` also creates a `Record` for each record, and t
 `Record` to a `ConsumerRecord`. The fast decoder in this module decodes varints of one or two bytes without a function
 call. This decoder creates only the `ConsumerRecord`, which is a tuple.
 
-The decoder's local variables contain numbers in the zigzag form of varints. For example, 40 stands for 20, and 1 stands
-for -1. An even number n stands for n / 2, and an odd number stands for a negative value.
+The local variables of the fast decoder contain numbers in the zigzag form of varints. For example, 40 stands for 20,
+and 1 stands for -1. An even number n stands for n / 2, and an odd number stands for a negative value.
 
 If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
 caller always gets the same records and the same errors as from `decode_records`.

@@ -114,7 +114,7 @@ def check_batch(batch: RecordBatch, config: LogConfig, now: int) -> None:
 
 
 def check_header(batch: RecordBatch) -> None:
-    """Raise INVALID_RECORD or INVALID_TIMESTAMP if a producer may not send a batch with this header."""
+    """Raise INVALID_RECORD or INVALID_TIMESTAMP if the header contains values that a producer must not send."""
     if batch.is_control:
         raise invalid_record("clients may not write control records")
     if batch.records_count <= 0 or not batch.has_all_records:

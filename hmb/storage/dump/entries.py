@@ -236,7 +236,7 @@ class InnerMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordEntry(Entry):
-    """A record. Its line follows the line of its batch."""
+    """A record of a dump. Its line follows the line of its batch."""
 
     kind: ClassVar[str] = "record"
     record: Record

@@ -66,7 +66,7 @@ def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
 
 
 def _files_of(path: Path, verify: bool) -> list[Path]:
-    """Return the path itself, or the files in a directory. Empty files are skipped unless `verify` is True."""
+    """Return `path` if it is a file, or the files in this directory. Skip empty files unless `verify` is True."""
     if not path.is_dir():
         return [path]
     return [file for file in log_files(path) if verify or file.stat().st_size]

@@ -1,7 +1,8 @@
 """Dumps a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
-Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
-HMB reports damage with the position of the line. state/checkpoints.py explains the files. The files have these lines:
+Kafka's DumpLogSegments ignores the state files of a data directory. HMB shows each line of a state file as an entry. If
+a line has a wrong format, HMB reports damage with the position of the line. The module state/checkpoints.py explains
+the files. The files have these lines:
     partition.metadata          `version: 0`, then `topic_id: <id>`
     meta.properties             `name=value`; `#` starts a comment
     leader-epoch-checkpoint     `0` (version), `1` (number of entries), then for example `0 0` (epoch, its first offset)
@@ -9,7 +10,7 @@ HMB reports damage with the position of the line. state/checkpoints.py explains 
                                 `events 0 1234` and `events 1 977` (topic, partition, offset)
 
 Kafka creates some checkpoints as empty files, so an empty file is a checkpoint without entries. After a damaged line,
-the dump continues with the next line. At bytes that are not text, the dump of the file ends.
+the dump continues with the next line. The dump of a file ends at the first bytes that are not text.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class FileNode(Entry):
 
 
 def file_node(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield one entry, the size of a file that is not a log file."""
+    """Yield one entry: the name and the size of a file that is not a log file."""
     yield FileNode(path, os.fstat(file.fileno()).st_size)
 
 

@@ -11,9 +11,10 @@ bytes for about 2 MiB of log. A search takes two steps. First, a binary search i
 Then the index reads this block from the file, and a binary search in the block finds the entry. The last block that was
 read stays in memory (index_blocks.py).
 
-For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks. A look-up reads one block of 4,096 bytes.
+For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks of 512 entries. A look-up reads one block,
+which has 4,096 bytes.
 
-The index reads blocks of the file, and does not use a memory map of the file. The reason is that another process may
+An index reads blocks of its file, and does not use a memory map of the file. The reason is that another process may
 truncate the file. If the broker then read a map at a position after the new end, the kernel would kill the broker
 (SIGBUS). A normal read of a truncated file only returns fewer bytes. In this case, the search returns an earlier entry,
 so the scan of the log takes longer, and the broker logs the damage.

@@ -3,9 +3,9 @@
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection also needs a descriptor.
 
-So a segment does not keep its files open. Instead, the segment has a `VirtualFile` for each file. The `VirtualFile`
-opens the file when the broker uses the file. `OPEN_FILES` limits the number of open files. If too many files are open,
-`OPEN_FILES` closes a file that was not used recently.
+Because the number of open files is limited, a segment does not keep its files open. Instead, the segment has a
+`VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
+number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
 The clock algorithm chooses which file to close. The open files form a circle. A thread that uses an open file sets the
 file's mark. A read that must first open the file sets no mark, so a file that was read only once closes before other
@@ -242,10 +242,10 @@ class DurableFile(VirtualFile):
             super().truncate(size)
 
     def sync(self) -> None:
-        """Write all bytes of the file that are only in the kernel's memory to the disk.
+        """Sync the file: write its bytes from the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync or an earlier sync has failed; all later calls then fail, too. Raises another
-        OSError if the file cannot be opened; a later call can then succeed.
+        Raises SyncFailed if this sync or an earlier sync has failed. All later calls then also fail. Raises another
+        OSError if the file cannot be opened. A later call can then succeed.
         """
         with self._syncing:
             if self._failure is not None:

@@ -7,9 +7,9 @@ entry. The broker then rebuilds the offset index and the time index from the hea
     .index.rebuilt     the new entries, in one write
     .index             the rebuilt file gets this name
 
-Readers and producers continue while the indexes are rebuilt. The reader that has found the damage scans the segment
-from its start. If a producer appends batches during the rebuild, the new indexes may contain no entries for these
-batches. A missing entry only makes a later scan longer.
+Readers and producers continue while the broker rebuilds damaged indexes. The reader that has found the damage scans the
+segment from its start. If a producer appends batches during the rebuild, the new indexes may contain no entries for
+these batches. A missing entry only makes a later scan longer.
 
 Source: Kafka's `LogSegment.recover`, which rebuilds indexes only when a broker starts.
 """

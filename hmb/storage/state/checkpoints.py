@@ -1,6 +1,6 @@
 """Reads and writes the small state files of a data directory, in Kafka's formats.
 
-The state files are:
+A data directory has these state files:
 - `<name>-checkpoint`: an offset for each partition. The first line is the version (`0`), and the second line is the
   number of the following lines. Each following line is `topic partition offset`.
 - `meta.properties`: the identity of the directory: node id, cluster id, directory id.

@@ -7,7 +7,7 @@ an epoch and its start offset, for example:
     2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, the leader appended no record
     5 250        epoch 5 is the current epoch
 
-An epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask at which
+A leader epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask at which
 offset the epoch of its last record ended. If this offset is lower than the consumer's position, the log has lost
 records that the consumer has read.
 

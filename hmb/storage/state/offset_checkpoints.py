@@ -5,8 +5,9 @@ example, the line `orders 0 16100` in the first file means: in partition 0 of th
 below 16,100 are on disk. If the broker finds damaged bytes after a crash, this offset shows whether the bytes have been
 on disk.
 
-The broker can start without the two checkpoints. If the recovery points are missing or damaged, it checks all logs. If
-the log start offsets are missing, records that a client has deleted may become readable again.
+The broker can start without the checkpoints of the recovery points and of the log start offsets. If the recovery points
+are missing or damaged, the broker checks all logs. If the log start offsets are missing or damaged, records that a
+client has deleted may become readable again.
 """
 
 from __future__ import annotations

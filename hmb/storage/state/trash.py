@@ -1,9 +1,9 @@
 """Deleted logs: the broker renames their directories at once, and removes the files later.
 
 A topic with three partitions has three directories. It takes time to delete all three, and the broker may be killed
-meanwhile. After the next start, all three partitions must exist, or none of them. A deletion must also work if the disk
-is full. So the broker begins with a rename, because a rename needs no disk space. The broker deletes a topic in these
-steps:
+before it has finished. After the next start, all three partitions must exist, or none of them. A deletion must also
+work if the disk is full. So the broker begins with a rename, because a rename needs no disk space. The broker deletes a
+topic in these steps:
     1. events-0  ->  events-0.<topic id>-delete      from this step on, the topic is deleted
        events-1  ->  events-1.<topic id>-delete
     2. the files in these directories are removed    this frees space
