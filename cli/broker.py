@@ -316,7 +316,7 @@ def running_broker(
 
 @contextmanager
 def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
-    """Run the `with` block, which starts the broker. If one of these signals arrives meanwhile, cancel the start."""
+    """Run the `with` block, which starts the broker. If one of `signals` arrives during the start, cancel it."""
     started = threading.Event()
 
     def watch() -> None:

@@ -43,7 +43,7 @@ command.add_command(trim)
 
 
 def assignment(text: str) -> dict[int, list[int]]:
-    """Parse the ids of the brokers of each partition.
+    """Parse which brokers store each partition.
 
     `0:1,1:2` means: brokers 0 and 1 for partition 0, brokers 1 and 2 for partition 1.
     """

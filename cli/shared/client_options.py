@@ -156,8 +156,8 @@ def client_config(
 ) -> ClientConfig:
     """Return the address of the cluster and the settings for its client.
 
-    They come from the options of the command and from the current profile. Raises click.UsageError if two options
-    contradict each other, and CliError if a setting is wrong.
+    The address and the settings come from the options of the command and from the current profile. Raises
+    click.UsageError if two options contradict each other, and CliError if a setting is wrong.
     """
     found = client_keywords(known, config, settings)
     named: str = found.pop("bootstrap_servers", servers)

@@ -87,8 +87,8 @@ class WireFrame(NamedTuple):
     def lines(self, problems: list[str]) -> Iterator[str]:
         """Yield every field as a line of text.
 
-        The name of a field begins with the names of the fields that contain it. For a field in a record batch, leave
-        out this beginning up to the word `batches`.
+        The name of a field begins with the names of the fields that contain it. For a field in a record batch, the line
+        leaves out all names before the word `batches`.
         """
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()

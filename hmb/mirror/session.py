@@ -56,6 +56,7 @@ class Mirror:
     The mirror calls `say` with each line that a user should read. It calls `observe` several times a second, so that
     the caller can show the progress.
 
+    Invariants:
     - `partitions` and `_copies` contain the same objects. The key in `partitions` is the partition at the source, and
       the key in `_copies` is the partition at the target.
     - The mirror commits a position only when the target has written all records at smaller source offsets. After a

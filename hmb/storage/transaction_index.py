@@ -15,9 +15,11 @@ marker. An entry has 34 bytes, and the entries have the order of the markers:
 
 The response to a fetch of the offsets from `start` to `end` contains the records at these offsets. It also lists the
 aborted transactions that have records at these offsets. For each of these transactions, the client skips the producer's
-records from `first offset` up to the marker. The broker searches the index of the segment that contains `start`, and
-then the indexes of later segments. The search ends at an entry whose last stable offset is at or after `end`, because
-all later entries belong to transactions that begin at or after `end`.
+records from `first offset` up to the marker.
+
+To find the aborted transactions from `start` to `end`, the broker searches the index of the segment that contains
+`start`, and then the indexes of later segments. The search ends at an entry whose last stable offset is at or after
+`end`, because all later entries belong to transactions that begin at or after `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
 broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log

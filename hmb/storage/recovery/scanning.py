@@ -60,8 +60,8 @@ def checked_batches(
 ) -> Iterator[tuple[int, CheckedBatch]]:
     """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
 
-    - `upper_limit`: all records below this offset are on disk. It is the base offset of the next segment, or for the
-      last segment the recovery point. None means that the limit is unknown.
+    - `upper_limit`: all records below this offset are on disk. For the last segment, it is the recovery point. For any
+      other segment, it is the base offset of the next segment. None means that the limit is unknown.
     - `start`: the position and the offset of the batch at which the check begins. If it is None, the check begins at
       the file's first batch.
     - `may_go_on`: if it is False, a batch after a gap counts as damaged, unless it ends below `upper_limit`.
