@@ -23,9 +23,9 @@ connection, and for a topic.
 Hailstorm assumes that OSError, KafkaError, and a database's OperationalError and InterfaceError have a temporary cause.
 The runner then starts the sink again, and the sink repeats the outputs since the last complete snapshot.
 
-Every other exception ends the topology. A mistake in an SQL statement also ends the topology, because a restart cannot
-repair the statement. If `write` uses a library with other exceptions for outages, let `write` catch these exceptions
-and raise OSError.
+An exception whose cause is not temporary ends the topology. A mistake in an SQL statement also ends the topology,
+because a restart cannot repair the statement. If `write` uses a library with other exceptions for outages, let `write`
+catch these exceptions and raise OSError.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """

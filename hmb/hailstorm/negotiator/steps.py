@@ -1,9 +1,9 @@
 """The negotiator's table: each row has a phase, an event, the phase to which the event leads, and an action.
 
-`Negotiator` takes its steps from this table, and the documentation draws the picture of the state machine from the same
-table. The order of the rows matters. Several rows can begin with the same phase, and the negotiator takes the first row
-whose event has occurred. For example, the rows for a lost session come first, so this event has priority over all
-others. The rows that end the topology after a failure come before the rows that begin a new epoch.
+`Negotiator` takes its steps from the table `STEPS`, and the documentation draws the picture of the state machine from
+the same table. The order of the rows matters. Several rows can begin with the same phase, and the negotiator takes the
+first row whose event has occurred. For example, the rows for a lost session come first, so this event has priority over
+all others. The rows that end the topology after a failure come before the rows that begin a new epoch.
 
 Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The state machine of the paper has neither the phases
 SpoutsPaused(clock) and Ended nor the steps for failures.

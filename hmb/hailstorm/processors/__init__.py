@@ -5,8 +5,8 @@ master state changes, when payloads arrive, and when a save has ended. After eac
 contain the payloads to send, the state to save, and the report. A state machine never waits, reads the time or opens a
 file.
 
-Two kinds of drivers exist. The runners call the state machines from threads, and connect them with sockets. The module
-`hmb.hailstorm.simulation` calls them with a seeded random order of events.
+Two kinds of drivers call the state machines. The runners call them from threads, and connect them with sockets. The
+module `hmb.hailstorm.simulation` calls them with a seeded random order of events.
 
 This table shows the methods of a state machine on the left side, and its fields on the right side:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order

@@ -23,8 +23,8 @@ old epoch cannot rename its file after a new epoch has begun. Suppose that a pro
 a new epoch begins. When the process continues, it takes the lock and checks the epoch. The check fails, so the process
 does not rename its file.
 
-The process does not hold the lock while it writes the state. If a process hangs while it holds the lock, it blocks the
-store. Other processes wait at most 10 seconds for the lock, and then raise an error.
+A process does not hold the store's lock while it writes a state. If a process hangs while it holds the lock, it blocks
+the store. Other processes wait at most 10 seconds for the lock, and then raise an error.
 """
 
 from __future__ import annotations
