@@ -1,4 +1,4 @@
-"""Lists the data source's options with their meanings. The code and the documentation both use these tables.
+"""Contains tables with the data source's options and their meanings. The code and the documentation both use these tables.
 
 In the values of the options, a time is a number of milliseconds since 1970. A duration has a unit, such as `30s` or
 `15m`.
