@@ -1,4 +1,4 @@
-"""Contains tables with the data source's options and their meanings. The code and the documentation both use these tables.
+"""Tables with the data source's options and their meanings. The code and the documentation both use these tables.
 
 In the values of the options, a time is a number of milliseconds since 1970. A duration has a unit, such as `30s` or
 `15m`.
