@@ -1,6 +1,6 @@
 """The program of a worker process: `python -m hmb.hailstorm.runners`.
 
-The program reads one line of JSON from its standard input. The line names the processors that the worker process has to
+A worker process reads one line of JSON from its standard input. The line names the processors that the process has to
 run:
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
      "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
