@@ -189,7 +189,7 @@ class ConsumerGroupMember:
     def request_failed(self, now: float) -> None:
         """Start a pause before the next heartbeat, because a heartbeat has failed.
 
-        A heartbeat usually contains only the fields that have changed. But the coordinator may not have received the
+        A heartbeat usually contains only the fields that have changed. Perhaps the coordinator has not received the
         failed heartbeat. The next heartbeat therefore contains all fields.
         """
         self._sent_topics, self._sent_owned = None, None

@@ -1,8 +1,9 @@
 """The interface of a group member. A member decides when to send a request, and when to call the rebalance listener.
 
-Two classes implement this interface: `ClassicGroupMember` for the classic protocol, and `ConsumerGroupMember` for the
-consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
-The parameter `now` is the current time in seconds. This time comes from a monotonic clock, which is never set back.
+Two classes implement the interface `GroupMember`: `ClassicGroupMember` for the classic protocol, and
+`ConsumerGroupMember` for the consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a
+test can run them step by step. The parameter `now` is the current time in seconds. This time comes from a monotonic
+clock, which is never set back.
 
 Two threads call a member's methods. A lock protects the member during each call (see `membership`). Each thread repeats
 its steps:

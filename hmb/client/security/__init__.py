@@ -1,6 +1,6 @@
 """The client's side of security: TLS, and the login with SASL.
 
-Read in this order:
+Read the modules of this folder in this order:
 1. `settings.py`     the settings `security.protocol`, `ssl.*` and `sasl.*`
 2. `tls.py`          the socket of an encrypted connection
 3. `login.py`        the requests of a login
