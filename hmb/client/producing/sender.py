@@ -123,8 +123,8 @@ class Sender(threading.Thread):
         self._taken: list[ProducerBatch] = []  # the batches that the next request will contain
         # The batches of each unanswered request, with the time (`time.monotonic()`) at which the request was sent.
         self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
-        # The failed batches of each queue. When no batch of a queue is in flight, the thread decides which failed
-        # batches of this queue to send again.
+        # The failed batches of each queue. When no batch of a queue is in flight, the sender thread decides which
+        # failed batches of this queue to send again.
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
     def run(self) -> None:

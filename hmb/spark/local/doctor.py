@@ -21,8 +21,8 @@ from pathlib import Path
 
 from hmb.spark.local.environment import INSTALL, Finding, findings
 
-# With this program, the doctor checks whether PySpark finds the data source. PySpark looks for the data source in
-# folders of sys.path only. PySpark does not find a module of an editable installation (`pip install --editable`).
+# `hmb spark doctor` runs this program to check whether PySpark finds the data source. PySpark looks for the data source
+# only in folders of sys.path, so it does not find a module of an editable installation (`pip install --editable`).
 CHECK = """
 import pathlib, pkgutil, hmb.spark.source, pyspark_hmb
 if all(each.name != "pyspark_hmb" for each in pkgutil.iter_modules()):

@@ -33,7 +33,8 @@ from typing import NamedTuple
 from hmb.spark.local.environment import INSTALL, PACKAGES
 
 FOLDER = "hmb"  # the folder in which the workers find the packages
-# Each worker of a Spark cluster has PySpark, but often not the packages that PySpark needs for data from Python.
+# The archive contains these packages, because each worker of a Spark cluster has PySpark, but often not the packages
+# that PySpark needs for data from Python.
 PYSPARK_NEEDS = PACKAGES.keys() - {"pyspark"}
 LEFT_OUT = {"__pycache__", "include", "tests"}  # Workers need no tests, and no header files for C++.
 
