@@ -54,7 +54,7 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Set the level of each logger in `changes`. All other loggers inherit the level of their parent again."""
+        """Set the level of each logger in `changes`. Reset all other loggers to the level of their parent."""
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)

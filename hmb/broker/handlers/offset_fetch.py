@@ -6,10 +6,11 @@ Behavior: if a partition has no committed offset, the response contains the offs
     unknown, all partitions have the offset -1. If the request contains null instead of a list of topics, the response
     contains all topics with committed offsets. If a topic was deleted and created again, offsets that were committed
     for the old topic are not returned.
-Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. HMB reads them in the same way as for later
-    versions. In version 0, a partition without a committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1,
-    an error of the group is returned at each partition. From version 7 on, a client can set `require_stable`: a
-    partition then gets UNSTABLE_OFFSET_COMMIT while an open transaction has a pending offset for it.
+Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. HMB reads the offsets from
+    `__consumer_offsets`, as in later versions. In version 0, a partition without a committed offset gets
+    UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each partition. From version 7
+    on, a client can set `require_stable`: a partition then gets UNSTABLE_OFFSET_COMMIT while an open transaction has a
+    pending offset for it.
 Left out: nothing. HMB supports the whole API.
 """
 

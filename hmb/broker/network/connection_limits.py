@@ -104,7 +104,7 @@ class ConnectionLimits:
         """Return the limits in `max.connections.per.ip.overrides`, by address.
 
         The method stores its result, so it resolves the host names in `text` only once. If two listeners accept their
-        first connections at the same time, both can resolve the names. Both then store the same complete result.
+        first connections at the same time, both threads can resolve the names, and store the same result.
         """
         resolved, limits = self._overrides
         if resolved != text:

@@ -10,9 +10,9 @@ divides the descriptors into three parts:
   the file from which its thread sends records. The thread opens this file itself, because the storage layer can close
   its own descriptor of the file at any time.
 
-Example: of 1,024 descriptors, 341 are for files and 64 are the reserve. The other 619 are enough for 309 connections.
-When 309 clients are connected, the server refuses further clients, in the same way as when `max.connections` clients
-are connected.
+For example, a process can have 1,024 descriptors. 341 of these descriptors are for log files, and 64 (RESERVE) are for
+all other purposes. The remaining 619 descriptors are enough for 309 connections. When 309 clients are connected, the
+server refuses further clients, as if `max.connections` were 309.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
     """Return a credential for which no password exists. The credential has one of the shapes in `shapes`.
 
-    If a later call has one shape more or less in `shapes`, the decoys of most names keep their shape.
+    If a later call gets an additional shape in `shapes`, or one shape fewer, the decoys of most names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -10,7 +10,7 @@ broker.
 
 A JAAS line does not contain the users of SCRAM, because the broker stores their credentials (users.py). A line for
 OAUTHBEARER needs no options, because the tokens contain the names of the users. HMB refuses Kafka's options whose names
-begin with `unsecuredValidator`, because they restrict access, and HMB does not have them.
+begin with `unsecuredValidator`. These options restrict access, but HMB does not support them.
 
 HMB's setting `sasl.plain.users` is shorter than a JAAS line. The setting lists the user names and the passwords for
 PLAIN:

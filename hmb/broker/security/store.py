@@ -85,8 +85,8 @@ def sorted_parts(entity: QuotaEntity) -> list[tuple[str, str | None]]:
 class SecurityStore:
     """The credentials, ACLs, quotas and delegation tokens of a broker, in memory and in a file. Thread-safe.
 
-    `state` is the current state. A change does not modify this object, but puts a new one in its place. Readers
-    therefore take no lock.
+    `state` is the current state. A change does not modify the state, but replaces it by a new object. Readers therefore
+    take no lock.
     """
 
     def __init__(self, directory: Path | None = None, manifest: Manifest | None = None) -> None:

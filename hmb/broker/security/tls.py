@@ -38,7 +38,7 @@ CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required"
 
 
 class TlsListener:
-    """The TLS context of one listener. If a key file or certificate file changes, it makes a new context."""
+    """The TLS context of one listener. The context is replaced when a key file or a certificate file changes."""
 
     def __init__(
         self, settings: TlsSettings, client_auth: str, rules: Sequence[MappingRule] = (MappingRule(),)

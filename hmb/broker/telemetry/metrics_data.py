@@ -11,8 +11,8 @@ field is in parentheses, and the fields of an inner message follow a dot or are 
             data_points (1): as_double (4) or as_int (6), and attributes (7), or count (4) and sum (5) of a histogram
                 KeyValue: key (1), value (2) . string_value (1) or int_value (3)
 
-For example, the bytes `0a 03 66 6f 6f` contain field 1 with wire type 2. The value of the field has 3 bytes: the name
-"foo".
+For example, the bytes `0a 03 66 6f 6f` in a protobuf message contain field 1 with wire type 2. The value of the field
+has 3 bytes: the name "foo".
 
 Source: opentelemetry-proto, `opentelemetry/proto/metrics/v1/metrics.proto`; KIP-714.
 """

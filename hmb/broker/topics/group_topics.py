@@ -1,4 +1,4 @@
-"""The names, ids and partition counts of the topics. The group coordinator computes assignments from them."""
+"""The names, ids and partition counts of the topics, from which the group coordinator computes assignments."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Topics:
 
     @property
     def events(self) -> EventLog:
-        """The broker's log of events, such as created and deleted topics. It belongs to the log manager."""
+        """The broker's log of events, such as created and deleted topics. The event log belongs to the log manager."""
         return self._logs.events
 
     @property
@@ -316,7 +316,7 @@ class Topics:
         return [outcome or _not_deleted(topic, kept) for topic, outcome in zip(topics, outcomes, strict=True)]
 
     def _remove_files(self, directories: Sequence[Path]) -> None:
-        """Remove the files of deleted topics. If this fails, log a warning."""
+        """Remove the files of deleted topics. If a file cannot be removed, log a warning."""
         try:
             trash.empty(directories)  # This may take long, so the lock is not held.
             with self._lock:

@@ -34,8 +34,8 @@ class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOC
 class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
     """The end offset of the requested leader epoch in each partition.
 
-    If the log has no records of this epoch, the response contains an earlier epoch and its end offset. For epoch 5 in a
-    log with the epochs 2, 3 and 7, this is epoch 3.
+    If the log has no records of this epoch, the response contains the next smaller epoch and its end offset. For
+    example, for epoch 5 in a log with the epochs 2, 3 and 7, the response contains epoch 3.
 
     Version 0 contains only the end offset. Version 1 adds the epoch. Version 2 adds the throttle time. Version 4 uses
     the flexible encoding (KIP-482).

@@ -4,8 +4,8 @@ The authorizer decides in this order:
 1. A super user may do everything.
 2. If an ACL with DENY matches, the operation is forbidden.
 3. If an ACL with ALLOW matches, the operation is permitted.
-4. If no ACL exists for the resource, the setting `allow.everyone.if.no.acl.found` decides. Otherwise the operation is
-   forbidden.
+4. If the resource has no ACL at all, the setting `allow.everyone.if.no.acl.found` decides. If the resource has ACLs,
+   but none of them matches, the operation is forbidden.
 
 An ACL matches a resource if the names are equal (LITERAL), if the ACL's name is `*`, or if the resource's name begins
 with the ACL's name (PREFIXED). The principal `User:*` and the host `*` match everybody. A permission to READ, WRITE,

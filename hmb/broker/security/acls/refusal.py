@@ -391,8 +391,8 @@ def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
 def _key(item: Struct) -> tuple[Any, ...]:
     """Return the values that identify an item in its array, for example a topic's name.
 
-    If an item contains both a topic's name and its id, the result contains only the name, because `merge` compares the
-    items of two responses, and one of these responses can lack the topic's id.
+    If an item contains both the name and the id of a topic, the result contains only the name. The reason: `merge`
+    compares items of two responses, and a topic's id can be missing in one of them.
     """
     values = {identity: getattr(item, name) for identity, name in _identities_in(type(item)).items()}
     if values.get("topic"):

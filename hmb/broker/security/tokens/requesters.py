@@ -1,8 +1,8 @@
 """Decides which connections may send requests about delegation tokens.
 
 A client that creates a delegation token must have logged in, because everybody who has the token can act under the
-client's name. A client that has itself logged in with a token is not allowed to create another token. Otherwise,
-somebody who steals one token could create new tokens again and again, and so keep access for ever.
+client's name. A client that has itself logged in with a token is not allowed to create another token. Otherwise, a
+thief of one token could create new tokens again and again, and keep access for ever.
 """
 
 from __future__ import annotations
