@@ -21,8 +21,8 @@ look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is wr
 An error of SESSION_ERRORS is written only into the error code of the whole response.
 
 Limits: a simulated fault in Metadata requests cannot select a partition, because a Metadata request names only topics.
-A Fetch request in a fetch session does not name all its partitions. Therefore `hmb.testing.faults` ends the fetch
-session of a client before it refuses partitions.
+A Fetch request in a fetch session does not name all its partitions. Therefore `hmb.testing.faults` ends a client's
+fetch session before a fault refuses partitions.
 """
 
 from __future__ import annotations
