@@ -17,9 +17,9 @@ The response to a Produce request with acks=1 is ready at once. The connection's
 such responses, and sends them with one system call. With fewer system calls, the processor switches less often between
 the client and the broker.
 
-A limit higher than four responses is slower. In an experiment with 64 responses, the client got many responses at once
-after a long wait. The client and the broker often waited for each other, and HMB's producer sent only 6,285 records/s
-instead of 16,001.
+If the connection's thread gathers more than four ready responses, a producer becomes slower. In an experiment with 64
+responses, the client got many responses at once after a long wait. The client and the broker often waited for each
+other, and HMB's producer sent only 6,285 records/s instead of 16,001.
 
 The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
 long. For example, a Fetch can wait 500 ms for new records.

@@ -30,7 +30,7 @@ class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4",
     """The range of versions of each API.
 
     Version 1 adds the throttle time. Version 3 uses the flexible encoding (KIP-482) and adds the features of the
-    cluster, in tagged fields. Only from version 4 on, the response contains features whose minimum version is 0.
+    cluster, in tagged fields. Features whose minimum version is 0 are in the response only from version 4 on.
     """
 
     FIRST_VERSION_OF_LEAST_0: ClassVar[int] = 4

@@ -8,8 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class UpdateFeaturesRequest(Request, api_key=ApiKey.UPDATE_FEATURES, versions="0-2", flexible="0+"):
     """The new version of each feature. A version below 1 switches the feature off.
 
-    In version 1, `upgrade_type` replaces `allow_downgrade`: 1 allows only a higher version, 2 allows a lower version
-    if no metadata is lost, 3 allows any lower version. Version 1 also adds `validate_only` (KIP-584).
+    In version 1, `upgrade_type` replaces `allow_downgrade`: 1 allows only a higher version, 2 allows a lower version if
+    no metadata is lost, and 3 allows any lower version. Version 1 also adds `validate_only` (KIP-584).
     """
 
     class FeatureUpdateKey(Struct):
