@@ -38,8 +38,8 @@ def command(
     """Copy TOPICS with their settings, and the offsets of all groups in them, to PATH.
 
     Without TOPICS, copy all topics. PATH must not exist. If PATH ends in .tar, the backup is one file. Otherwise, it is
-    a directory. The broker may be in use meanwhile: the backup contains each partition up to its end when the backup
-    began. `hmb restore` reads the backup.
+    a directory. The broker may be in use during the backup. The backup contains each partition up to the end that the
+    partition had when the backup began. `hmb restore` reads the backup.
 
     --verify checks an existing backup, and needs no broker. The exit code is 5 if a file is damaged or missing.
     """

@@ -50,7 +50,7 @@ def segments(partition: dict[str, Any]) -> list[Row]:
 def members(group: dict[str, Any]) -> list[Row]:
     """Return the rows of a group: one row for each partition that a member owns.
 
-    A member that owns no partition has one row, too. A partition that no member owns has a row if the group has
+    A member that owns no partition also has one row. A partition that no member owns has a row if the group has
     committed an offset in this partition.
     """
     positions = {f"{each['topic']}-{each['partition']}": each for each in group["positions"]}

@@ -24,7 +24,7 @@ def command() -> None:
     """Create, renew, expire and list delegation tokens.
 
     A program logs in with a token under your name, without your password. The token expires soon. The broker needs the
-    setting delegation.token.secret.key, and you must log in without a token.
+    setting delegation.token.secret.key. To use these commands, you must log in without a token.
     """
 
 

@@ -106,7 +106,7 @@ def mute_stdout() -> None:
     """Redirect standard output to /dev/null.
 
     A command calls this function when it can no longer write to standard output: for example, nobody reads the pipe any
-    more. When the process ends, Python flushes standard output once more. Without this function, this flush would fail,
-    too.
+    more. When the process ends, Python flushes standard output once more. Without this function, this flush would also
+    fail.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -270,8 +270,8 @@ def _connect(servers: Sequence[Address]) -> tuple[socket.socket, Address]:
 def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) -> None:
     """Receive bytes from `source`, pass them through `stream`, and send them to `target`, until `source` sends no more.
 
-    After that, tell the target that no more bytes follow. If the target has closed its connection before, close the
-    connection to the source, too.
+    After that, tell the target that no more bytes follow. If the target has already closed its connection, also close
+    the connection to the source.
     """
     try:
         while data := _received(source):

@@ -7,8 +7,8 @@ the bytes of the remaining records unchanged.
 
 If a batch contains tombstones (records without a value), the new batch gets a *delete horizon*: the time after which
 compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp (KIP-534).
-This changes the base timestamp, so the timestamp delta of each record must change too. In this case, filtering cannot
-copy the bytes of the records, and encodes each record again.
+This changes the base timestamp, so the timestamp delta of each record must also change. Filtering then cannot copy the
+bytes of the records. It encodes each record again.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
 timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the new base timestamp of the batch.
