@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.share.state_results import share_partition_results
+from hmb.broker.share.state_results import BegunChange, finish_changes, share_partition_results
 from hmb.protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
 
 TopicResult = DeleteShareGroupStateResponse.DeleteStateResult
@@ -22,8 +22,11 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: DeleteShareGroupStateRequest, context: RequestContext) -> DeleteShareGroupStateResponse:
     response = DeleteShareGroupStateResponse()
+    coordinator, changes = context.broker.share.coordinator, []
     for id, _, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
         with error_code_in(result):
             context.broker.share.partitions.discard([id])
-            context.broker.share.coordinator.delete([id])
+            if (queued := coordinator.begin_delete(id)) is not None:
+                changes.append(BegunChange(id, result, queued))
+    finish_changes(coordinator, changes)
     return response

@@ -16,6 +16,7 @@ from hmb.broker.errors import error_code_in
 from hmb.coordinator.modern.records import by_topic
 from hmb.coordinator.share.state_records import NO_START_OFFSET
 from hmb.coordinator.share.stored_state import ShareState
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -84,5 +85,6 @@ def _partition(partition: PartitionId, states: States, broker: BrokerContext) ->
     with error_code_in(response):
         log = broker.topics.find(None, partition.topic_id).log(partition.partition)
         if state.start_offset != NO_START_OFFSET:
-            response.lag = max(0, log.high_watermark - state.start_offset - max(0, state.complete_count))
+            lag = log.high_watermark - state.start_offset - max(0, state.complete_count)
+            response.lag = min(max(0, lag), INT64_MAX)  # InitializeShareGroupState accepts any start offset.
     return response

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.share.state_results import share_partition_results
+from hmb.broker.share.state_results import BegunChange, finish_changes, share_partition_results
 from hmb.protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeShareGroupStateResponse,
@@ -25,8 +25,11 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: InitializeShareGroupStateRequest, context: RequestContext) -> InitializeShareGroupStateResponse:
     response = InitializeShareGroupStateResponse()
+    coordinator, changes = context.broker.share.coordinator, []
     for id, data, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
         with error_code_in(result):
             context.broker.share.partitions.discard([id])
-            context.broker.share.coordinator.initialize([id], data.state_epoch, data.start_offset)
+            queued = coordinator.begin_initialize(id, data.state_epoch, data.start_offset)
+            changes.append(BegunChange(id, result, queued))
+    finish_changes(coordinator, changes)
     return response

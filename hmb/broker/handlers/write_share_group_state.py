@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.share.state_results import share_partition_results
+from hmb.broker.share.state_results import BegunChange, finish_changes, share_partition_results
 from hmb.coordinator.share.in_flight import StateBatch, Update
 from hmb.coordinator.share.stored_state import check_batches, delivery_state
 from hmb.protocol.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
@@ -24,6 +24,7 @@ PartitionResult = TopicResult.PartitionResult
 
 def handle(request: WriteShareGroupStateRequest, context: RequestContext) -> WriteShareGroupStateResponse:
     response = WriteShareGroupStateResponse()
+    coordinator, changes = context.broker.share.coordinator, []
     for id, data, result in share_partition_results(request, response.results, TopicResult, PartitionResult):
         with error_code_in(result):
             batches = [
@@ -32,7 +33,8 @@ def handle(request: WriteShareGroupStateRequest, context: RequestContext) -> Wri
             ]
             check_batches(batches)
             update = Update(data.start_offset, data.delivery_complete_count, batches)
-            coordinator = context.broker.share.coordinator
-            coordinator.finish(id, coordinator.begin_write(id, data.state_epoch, data.leader_epoch, update))
-            context.broker.share.partitions.discard([id])
+            queued = coordinator.begin_write(id, data.state_epoch, data.leader_epoch, update)
+            changes.append(BegunChange(id, result, queued))
+    finish_changes(coordinator, changes)
+    context.broker.share.partitions.discard([change.id for change in changes])
     return response

@@ -1,17 +1,23 @@
-"""Contains a function with which five handlers fill their responses about the states of share-partitions.
+"""Contains functions with which five handlers fill their responses about the states of share-partitions.
 
 Five APIs create, read, write, delete and summarize the states of share-partitions (KIP-932). Their requests have the
 same structure: a group, a list of topics, and a list of partitions in each topic. Each response contains one result for
 each partition, in the same order.
+
+Three of these APIs change states. Their handlers first begin the changes of all partitions, and then finish them with
+`finish_changes`. A request can contain 1,000 partitions. If the handler finished each change before it began the next
+one, the broker would need 1,000 syncs, which take several seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from hmb.coordinator.share.coordinator import SharePartitionId
+from hmb.broker.errors import PartialResponse, error_code_in
+from hmb.coordinator.journal.partition import QueuedRecords
+from hmb.coordinator.share.coordinator import ShareCoordinator, SharePartitionId
 from hmb.protocol.schema import Struct
 from hmb.protocol.topics import PartitionId
 
@@ -60,3 +66,18 @@ def share_partition_results(
         results.append(topic_result(topic_id=topic.topic_id, partitions=new))
         for entry, result in zip(topic.partitions, new, strict=True):
             yield SharePartitionId(request.group_id, PartitionId(topic.topic_id, entry.partition)), entry, result
+
+
+class BegunChange(NamedTuple):
+    """A change of a share-partition's state that is in the journal's queue, and the partition's result."""
+
+    id: SharePartitionId
+    result: PartialResponse
+    queued: QueuedRecords
+
+
+def finish_changes(coordinator: ShareCoordinator, changes: Iterable[BegunChange]) -> None:
+    """Wait until the changes are on disk. If a change fails, put the error code into its result."""
+    for id, result, queued in changes:
+        with error_code_in(result):
+            coordinator.finish(id, queued)

@@ -125,22 +125,26 @@ class ShareCoordinator:
     def initialize(self, ids: Sequence[SharePartitionId], state_epoch: int, start_offset: int) -> None:
         """Create the states of share-partitions, or replace states with an older state epoch.
 
-        Raises FENCED_STATE_EPOCH, and the errors of `Journal.append`.
+        Raises the errors of `begin_initialize` and `finish`.
         """
-        if ids:
-            self._journal.make_topic()
-        queued = []
+        begun = [(id, self.begin_initialize(id, state_epoch, start_offset)) for id in ids]
+        for id, queued in begun:
+            self.finish(id, queued)
+
+    def begin_initialize(self, id: SharePartitionId, state_epoch: int, start_offset: int) -> QueuedRecords:
+        """Add a new state of a share-partition to the journal's queue. `finish` waits until the state is on disk.
+
+        Raises FENCED_STATE_EPOCH if the existing state has a newer state epoch, and the errors of `Journal.enqueue`.
+        """
+        self._journal.make_topic()
         with self._lock:
-            for id in ids:
-                known = self._known(id)
-                if known is not None and known.state_epoch > state_epoch:
-                    raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
-                now = self._clock()
-                epoch = 0 if known is None else known.snapshot_epoch + 1
-                state = ShareState(state_epoch, start_offset, snapshot_epoch=epoch, created=now, written=now)
-                queued.append(self._put(id, state, snapshot_record(id.group_id, id.partition, state)))
-        for each in queued:
-            self._journal.write(each)
+            known = self._known(id)
+            if known is not None and known.state_epoch > state_epoch:
+                raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
+            now = self._clock()
+            epoch = 0 if known is None else known.snapshot_epoch + 1
+            state = ShareState(state_epoch, start_offset, snapshot_epoch=epoch, created=now, written=now)
+            return self._put(id, state, snapshot_record(id.group_id, id.partition, state))
 
     def read(self, id: SharePartitionId, leader_epoch: int = NO_LEADER_EPOCH) -> ShareState:
         """Return the state of a share-partition.
@@ -176,7 +180,10 @@ class ShareCoordinator:
             return self._put(id, changed, update_record(id.group_id, id.partition, changed, update))
 
     def finish(self, id: SharePartitionId, queued: QueuedRecords) -> None:
-        """Wait until the change that `begin_write` has queued is on disk. Raises the errors of `Journal.write`."""
+        """Wait until a queued change of a share-partition is on disk. Raises the errors of `Journal.write`.
+
+        A caller with several changes first begins all of them, because one sync can then write many changes.
+        """
         try:
             self._journal.write(queued)
         except KafkaError:
@@ -186,15 +193,23 @@ class ShareCoordinator:
             raise
 
     def delete(self, ids: Sequence[SharePartitionId]) -> None:
-        """Delete the states of share-partitions. Raises the errors of `Journal.append`."""
-        queued = []
+        """Delete the states of share-partitions. Raises the errors of `begin_delete` and `finish`."""
+        begun = [(id, self.begin_delete(id)) for id in ids]
+        for id, queued in begun:
+            if queued is not None:
+                self.finish(id, queued)
+
+    def begin_delete(self, id: SharePartitionId) -> QueuedRecords | None:
+        """Add the deletion of a share-partition's state to the journal's queue. `finish` waits until it is on disk.
+
+        If no state exists, return None. Raises the errors of `Journal.enqueue`.
+        """
         with self._lock:
-            for id in ids:
-                if self._known(id) is not None:
-                    queued.append(self._journal.enqueue(str(id), [tombstone(id.group_id, id.partition)]))
-                    del self._states[id]
-        for each in queued:
-            self._journal.write(each)
+            if self._known(id) is None:
+                return None
+            queued = self._journal.enqueue(str(id), [tombstone(id.group_id, id.partition)])
+            del self._states[id]
+            return queued
 
     # -- deletion of old records
 
