@@ -45,7 +45,8 @@ class Backup(ABC):
     def batches(self, segment: str) -> Iterator[Batch]:
         """Yield the batches of a segment. Raises KafkaError if a batch is damaged."""
         from hmb.protocol.errors import corrupt_message
-        from hmb.records.reading import MAGIC_POSITION, batch_size, parse_batch
+        from hmb.records.batch import MAGIC_POSITION
+        from hmb.records.reading import batch_size, parse_batch
 
         with self._open(segment) as file:
             while start := file.read(MAGIC_POSITION + 1):

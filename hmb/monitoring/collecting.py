@@ -56,8 +56,7 @@ from hmb.protocol.messages import api_name
 from hmb.protocol.messages.list_groups import ListGroupsResponse
 from hmb.protocol.messages.streams_group_heartbeat import TaskIds
 from hmb.protocol.topics import TopicPartition
-from hmb.records import Codec
-from hmb.records.batch import CODEC_MASK
+from hmb.records.compression import CODEC_MASK, Codec
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment

@@ -25,15 +25,19 @@ from typing import NamedTuple
 
 from hmb.protocol.annotate import Line, Walk
 from hmb.protocol.errors import invalid_record
-from hmb.records.batch import CODEC_MASK, DELETE_HORIZON_BIT, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.batch import (
+    DELETE_HORIZON_BIT,
+    MAGIC,
+    MAGIC_POSITION,
+    OFFSET_AND_LENGTH,
+    RECORD_BATCH_OVERHEAD,
+    RecordBatch,
+)
 from hmb.records.batch import HEADER as BATCH_HEADER
-from hmb.records.compression import Codec, decompress
-from hmb.records.control import _KEY as CONTROL_KEY
-from hmb.records.control import _VALUE as CONTROL_VALUE
-from hmb.records.control import ControlType
-from hmb.records.legacy.message import _HEADER as MESSAGE_HEADER
-from hmb.records.legacy.message import KEY_START, Message
-from hmb.records.reading import MAGIC_POSITION, Batch
+from hmb.records.compression import CODEC_MASK, Codec, decompress
+from hmb.records.control import MARKER_KEY, MARKER_VALUE, ControlType
+from hmb.records.legacy.message import KEY_START, MESSAGE_HEADER, Message
+from hmb.records.reading import Batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import VarintError, read_varint
 from hmb.units import EPOCH
@@ -80,7 +84,7 @@ def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
     All formats begin with the offset and the length. If the buffer also contains the magic, the function knows the
     format, and shows all complete fields.
     """
-    form: Struct = Struct(">qi")
+    form: Struct = OFFSET_AND_LENGTH
     names: tuple[str, ...] = RecordBatch._fields[:2]
     if len(buffer) > MAGIC_POSITION:
         is_batch = buffer[MAGIC_POSITION] == MAGIC
@@ -200,8 +204,8 @@ def _content(data: bytes, position: int, size: int, path: str) -> Walk:
 
 def _control(data: bytes, position: int) -> Walk:
     for path, form, names in (
-        ("key", CONTROL_KEY, ("version", "type")),
-        ("value", CONTROL_VALUE, ("version", "coordinator_epoch")),
+        ("key", MARKER_KEY, ("version", "type")),
+        ("value", MARKER_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
         if size != form.size or position + size > len(data):  # Only COMMIT and ABORT markers have these fields.

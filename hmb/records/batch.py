@@ -36,13 +36,14 @@ from typing import NamedTuple, Self
 
 from hmb.protocol.enums import INT32_MAX, NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from hmb.protocol.errors import corrupt_message
-from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, decompress
+from hmb.records.compression import CODEC_MASK, DEFAULT_LIMIT, Codec, codec_of, compress, decompress
 from hmb.records.crc import crc32c
 from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
 MAGIC = 2
 _BEFORE_CRC = Struct(">qii")  # base offset, batch length, partition leader epoch
+MAGIC_POSITION = _BEFORE_CRC.size  # 16, in all three formats
 AFTER_CRC = Struct(">hiqqqhii")  # the fields from the attributes to the number of records
 HEADER = Struct(f"{_BEFORE_CRC.format}bI{AFTER_CRC.format[1:]}")  # the magic (b) and the CRC (I) are in the middle
 RECORD_BATCH_OVERHEAD = HEADER.size  # 61 bytes
@@ -51,7 +52,8 @@ LOG_OVERHEAD = OFFSET_AND_LENGTH.size  # 12 bytes
 CRC_START = RECORD_BATCH_OVERHEAD - AFTER_CRC.size  # 21: the CRC covers all bytes from here on
 _UINT32 = Struct(">I")
 
-CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x07, 0x08, 0x10, 0x20, 0x40
+# The bits of the attributes after the three bits of CODEC_MASK.
+LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x08, 0x10, 0x20, 0x40
 
 
 class RecordBatch(NamedTuple):

@@ -18,7 +18,6 @@ from __future__ import annotations
 from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.records.batch import (
     AFTER_CRC,
-    CODEC_MASK,
     DELETE_HORIZON_BIT,
     LOG_APPEND_TIME_BIT,
     RECORD_BATCH_OVERHEAD,
@@ -26,7 +25,7 @@ from hmb.records.batch import (
     RecordBatch,
     assemble,
 )
-from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
+from hmb.records.compression import CODEC_MASK, DEFAULT_LIMIT, Codec, compress
 from hmb.records.producer_numbers import NO_BATCH_NUMBERS, BatchNumbers
 from hmb.records.record import NO_TIMESTAMP, TimestampType
 

@@ -22,8 +22,8 @@ from hmb.protocol.errors import invalid_record
 from hmb.records.batch import encode_batch
 from hmb.records.record import Record
 
-_KEY = Struct(">hh")
-_VALUE = Struct(">hi")
+MARKER_KEY = Struct(">hh")
+MARKER_VALUE = Struct(">hi")
 VERSION = 0
 
 
@@ -60,8 +60,8 @@ def encode_marker(
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
     """Return a control batch that contains a COMMIT or ABORT marker. `timestamp` is in ms since 1970."""
-    key = _KEY.pack(VERSION, marker.control_type)
-    value = _VALUE.pack(VERSION, marker.coordinator_epoch)
+    key = MARKER_KEY.pack(VERSION, marker.control_type)
+    value = MARKER_VALUE.pack(VERSION, marker.coordinator_epoch)
     return encode_batch(
         [Record(timestamp=timestamp, key=key, value=value)],
         base_offset=base_offset,
@@ -78,9 +78,9 @@ def control_type(record: Record) -> ControlType:
 
     Raises INVALID_RECORD if the record's key is too short.
     """
-    if record.key is None or len(record.key) < _KEY.size:
+    if record.key is None or len(record.key) < MARKER_KEY.size:
         raise invalid_record("a control record's key is too short")
-    _, number = _KEY.unpack_from(record.key)
+    _, number = MARKER_KEY.unpack_from(record.key)
     try:
         return ControlType(number)
     except ValueError:
@@ -90,7 +90,7 @@ def control_type(record: Record) -> ControlType:
 def decode_marker(record: Record) -> EndTransactionMarker:
     """Decode a control record of the type ABORT or COMMIT. Raises INVALID_RECORD for all other records."""
     kind = control_type(record)
-    if kind not in MARKERS or record.value is None or len(record.value) < _VALUE.size:
+    if kind not in MARKERS or record.value is None or len(record.value) < MARKER_VALUE.size:
         raise invalid_record(f"a control record of type {kind.name} does not end a transaction")
-    _, coordinator_epoch = _VALUE.unpack_from(record.value)
+    _, coordinator_epoch = MARKER_VALUE.unpack_from(record.value)
     return EndTransactionMarker(kind, coordinator_epoch)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from hmb.protocol.errors import corrupt_message
-from hmb.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.batch import LOG_OVERHEAD, MAGIC, MAGIC_POSITION, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.legacy.message import MESSAGE_OVERHEAD, Message
 from hmb.records.record import Record
@@ -26,7 +26,6 @@ from hmb.records.record import Record
 Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | Message
 
-MAGIC_POSITION = 16
 HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; the largest header of the three formats
 _LENGTH = Struct(">8xi")
 _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest batch for each magic

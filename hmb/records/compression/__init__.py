@@ -25,6 +25,14 @@ Read in this order:
 If you read HMB for the first time, read only `codecs`. The other modules describe details of the formats.
 """
 
-from hmb.records.compression.codecs import DEFAULT_LIMIT, Codec, codec_of, compress, decompress, decompress_writable
+from hmb.records.compression.codecs import (
+    CODEC_MASK,
+    DEFAULT_LIMIT,
+    Codec,
+    codec_of,
+    compress,
+    decompress,
+    decompress_writable,
+)
 
-__all__ = ["DEFAULT_LIMIT", "Codec", "codec_of", "compress", "decompress", "decompress_writable"]
+__all__ = ["CODEC_MASK", "DEFAULT_LIMIT", "Codec", "codec_of", "compress", "decompress", "decompress_writable"]

@@ -21,6 +21,8 @@ from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 # default. So the limit is sufficient if the decompressed data is at most 32 times as large as the compressed data.
 DEFAULT_LIMIT = 32 << 20
 
+CODEC_MASK = 0x07  # the bits of a batch's attributes that contain the number of the codec
+
 _GZIP_WBITS = 16 + zlib.MAX_WBITS  # selects the gzip format in zlib
 _GZIP_PIECE = 1 << 20  # bytes
 
@@ -43,9 +45,9 @@ def codec_of(attributes: int) -> Codec:
 
     Raises UNSUPPORTED_COMPRESSION_TYPE if the number is unknown.
     """
-    codec = _CODECS.get(attributes & 0x07)
+    codec = _CODECS.get(attributes & CODEC_MASK)
     if codec is None:
-        why = f"no compression codec has the number {attributes & 0x07}"
+        why = f"no compression codec has the number {attributes & CODEC_MASK}"
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, why)
     return codec
 

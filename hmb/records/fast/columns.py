@@ -35,7 +35,8 @@ from typing import Any, NamedTuple
 
 from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.batch import LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.compression import CODEC_MASK
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NotPlainError, has_plain_numbers

@@ -36,11 +36,11 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message, invalid_record
-from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
+from hmb.records.batch import LOG_APPEND_TIME_BIT, MAGIC_POSITION, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.fast.raw_records import raw_records
 from hmb.records.legacy.message import MESSAGE_OVERHEAD, message_parts
-from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, parse_batch
+from hmb.records.reading import Batch, batch_size, parse_batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import read_varint
 

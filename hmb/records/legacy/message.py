@@ -30,14 +30,13 @@ batch of several records, and a message without compression like a batch of one 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import ClassVar, NamedTuple, Self
 
 from hmb.protocol.enums import INT64_MAX, NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from hmb.protocol.errors import corrupt_message, invalid_record
-from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
+from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, MAGIC_POSITION, OFFSET_AND_LENGTH
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
 from hmb.records.crc import crc32
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
@@ -46,11 +45,10 @@ from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 MESSAGE_OVERHEAD = (26, 34)
 KEY_START = (18, 26)
 
-_HEADER = Struct(">qiIbb")
+_OFFSET_SIZE_CRC = Struct(f"{OFFSET_AND_LENGTH.format}I")
+MESSAGE_HEADER = Struct(f"{_OFFSET_SIZE_CRC.format}bb")  # the fields before the timestamp of magic 1
 _BODY = (Struct(">bbi"), Struct(">bbqi"))  # the fields from the magic to the key length, for each magic
-_OFFSET_SIZE_CRC = Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
-_CRC_END = 16
 
 
 class _Header(NamedTuple):
@@ -91,13 +89,13 @@ class Message(_Header):
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:
             raise corrupt_message(f"{len(view)} bytes are too few for a message")
-        offset, message_size, crc, magic, attributes = _HEADER.unpack_from(view)
+        offset, message_size, crc, magic, attributes = MESSAGE_HEADER.unpack_from(view)
         if magic not in (0, 1):
             raise corrupt_message(f"no message has magic {magic}")
         size = LOG_OVERHEAD + message_size
         if size < MESSAGE_OVERHEAD[magic] or len(view) < MESSAGE_OVERHEAD[magic]:
             raise corrupt_message(f"{min(size, len(view))} bytes are too few for a message of magic {magic}")
-        timestamp = _INT64.unpack_from(view, _HEADER.size)[0] if magic == 1 else NO_TIMESTAMP
+        timestamp = _INT64.unpack_from(view, MESSAGE_HEADER.size)[0] if magic == 1 else NO_TIMESTAMP
         return cls(offset, message_size, crc, magic, attributes, timestamp, view[:size])
 
     @property
@@ -138,7 +136,7 @@ class Message(_Header):
         """
         if len(self.view) != self.size:
             raise corrupt_message(f"{len(self.view)} of the message's {self.size} bytes are there")
-        computed = crc32(self.view[_CRC_END:])
+        computed = crc32(self.view[MAGIC_POSITION:])
         if computed != self.crc:
             raise corrupt_message(f"the message's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
         self.key_and_value()
@@ -278,9 +276,8 @@ def message_parts(
 
 def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
     """Return the bytes between the CRC and the value of an uncompressed message without a key."""
-    if magic:
-        return struct.pack(">bbqii", magic, 0, timestamp, -1, value_size)
-    return struct.pack(">bbii", magic, 0, -1, value_size)
+    before_length = _BODY[1].pack(magic, 0, timestamp, -1) if magic else _BODY[0].pack(0, 0, -1)
+    return before_length + _INT32.pack(value_size)
 
 
 def encode_messages(
@@ -293,7 +290,7 @@ def encode_messages(
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)
-    pack = Struct(f">qiI{len(before)}s{value_size}s").pack
+    pack = Struct(f"{_OFFSET_SIZE_CRC.format}{len(before)}s{value_size}s").pack
     return [
         pack(offset, size, crc32(value, crc_before), before, value)
         for offset, (value,) in enumerate(values, first_offset)

@@ -28,16 +28,23 @@ from dataclasses import dataclass, field
 from struct import Struct, iter_unpack, pack
 
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message, invalid_record
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, LOG_OVERHEAD, OFFSET_AND_LENGTH
-from hmb.records.compression import DEFAULT_LIMIT, Codec, compress
+from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, MAGIC_POSITION, OFFSET_AND_LENGTH
+from hmb.records.compression import CODEC_MASK, DEFAULT_LIMIT, Codec, compress
 from hmb.records.crc import crc32
-from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
+from hmb.records.legacy.message import (
+    KEY_START,
+    MESSAGE_HEADER,
+    MESSAGE_OVERHEAD,
+    Message,
+    encode_message,
+    head_without_key,
+)
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
 # These Structs decode the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp,
 # key length. The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp, so its
 # timestamp is empty bytes.
-_TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
+_TO_KEY = (Struct(f"{MESSAGE_HEADER.format}0si"), Struct(f"{MESSAGE_HEADER.format}qi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
@@ -149,7 +156,7 @@ def assign_offsets(
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise corrupt_message(f"{len(data)} bytes are too few for a message")
-    magic = data[16]
+    magic = data[MAGIC_POSITION]
     if magic not in (0, 1):
         raise corrupt_message(f"no message has magic {magic}")
     result = AssignedMessages(bytearray(data), first_offset - 1, NO_TIMESTAMP, first_offset, 0)
@@ -186,7 +193,7 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
-    size, head = bytes(data[8:12]), bytes(data[16:overhead])
+    size, head = bytes(data[8:12]), bytes(data[MAGIC_POSITION:overhead])
     if not overhead <= length <= len(data) // 2 or head != head_without_key(0, NO_TIMESTAMP, length - overhead):
         return 0
     count, crc_of_head = 0, crc32(head)
@@ -214,16 +221,17 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
+    log_overhead, magic_position = LOG_OVERHEAD, MAGIC_POSITION
     unpack, unpack_length, pack_offset = _TO_KEY[magic].unpack_from, _INT32.unpack_from, _INT64.pack_into
     key_start, overhead, special = KEY_START[magic] + 4, MESSAGE_OVERHEAD[magic], _SPECIAL[magic]
     while position < end:
         if end - position < overhead:
             raise corrupt_message(f"the message set ends inside the message at {position}")
         its_offset, size, crc, message_magic, attributes, timestamp, key_length = unpack(data, position)
-        message_end = position + 12 + size
-        if not overhead <= size + 12 <= end - position:
+        message_end = position + log_overhead + size
+        if not overhead <= log_overhead + size <= end - position:
             raise corrupt_message(f"the message at {position} claims {size} bytes")
-        if crc32(view[position + 16 : message_end]) != crc:
+        if crc32(view[position + magic_position : message_end]) != crc:
             raise corrupt_message(f"the CRC of the message at {position} is wrong")
         if message_magic != magic:
             raise invalid_record(f"a message of magic {message_magic} in a set of magic {magic}")
@@ -289,9 +297,9 @@ def _set_log_append_time(result: AssignedMessages, now: int) -> None:
     data, view = result.data, memoryview(result.data)
     position = 0
     while position < len(data):
-        end = position + 12 + _INT32.unpack_from(data, position + 8)[0]
+        end = position + LOG_OVERHEAD + _INT32.unpack_from(data, position + 8)[0]
         _ATTRIBUTES_AND_TIMESTAMP.pack_into(data, position + 17, data[position + 17] | LOG_APPEND_TIME_BIT, now)
-        _UINT32.pack_into(data, position + 12, crc32(view[position + 16 : end]))
+        _UINT32.pack_into(data, position + 12, crc32(view[position + MAGIC_POSITION : end]))
         position = end
     result.max_timestamp = now
     result.offset_of_max_timestamp = _INT64.unpack_from(data)[0]

@@ -48,7 +48,8 @@ from hmb.records import (
     iter_batches,
     parse_batch,
 )
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, MAGIC
+from hmb.records.batch import LOG_APPEND_TIME_BIT, MAGIC
+from hmb.records.compression import CODEC_MASK
 from hmb.records.filtering import MOST_BATCH_RECORDS
 from hmb.records.partial_records import partial_records
 from hmb.storage.batches.decoding import PREPARING

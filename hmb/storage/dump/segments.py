@@ -20,6 +20,7 @@ from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import DEFAULT_LIMIT, Batch, Codec, Message, RecordBatch, crc32, crc32c, parse_batch
+from hmb.records.batch import CRC_START, MAGIC_POSITION
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.dump.entries import (
     BatchEntry,
@@ -134,7 +135,7 @@ def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOpti
 
 def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
     """Return the CRC of a batch's bytes. Read them in chunks: the length of a damaged batch may be very large."""
-    crc, start = (crc32c, 21) if isinstance(batch, RecordBatch) else (crc32, 16)
+    crc, start = (crc32c, CRC_START) if isinstance(batch, RecordBatch) else (crc32, MAGIC_POSITION)
     file.seek(position + start)
     left, value = batch.size - start, 0
     while left > 0 and (chunk := file.read(min(left, CHUNK))):
@@ -156,4 +157,4 @@ def _read_records(batch: Batch, options: DumpOptions) -> Iterator[Entry]:
 
 
 def _is_valid(message: Message) -> bool:
-    return crc32(message.view[16:]) == message.crc
+    return crc32(message.view[MAGIC_POSITION:]) == message.crc

@@ -22,7 +22,8 @@ from typing import ClassVar
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import RECORD_BATCH_OVERHEAD, Batch, Codec, Message, Record, RecordBatch, decompress
-from hmb.records.batch import CODEC_MASK, MAGIC
+from hmb.records.batch import MAGIC
+from hmb.records.compression import CODEC_MASK
 from hmb.records.varint import read_varint
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, counted, optional_size
 from hmb.storage.dump.findings import Findings

@@ -24,10 +24,10 @@ from itertools import chain
 from hmb.protocol.enums import MAX_IN_FLIGHT
 from hmb.protocol.errors import ErrorCode, KafkaError, corrupt_message
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
-from hmb.records.batch import CONTROL_BIT, CRC_START, TRANSACTIONAL_BIT
+from hmb.records.batch import CONTROL_BIT, CRC_START, MAGIC_POSITION, TRANSACTIONAL_BIT
 from hmb.records.crc import crc32, crc32c
 from hmb.records.fast.batch_check import CheckedBatch, intact_batch
-from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.windows import WINDOW, Windows
 
 ZEROS = bytes(1 << 20)

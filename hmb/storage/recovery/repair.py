@@ -39,10 +39,10 @@ from hmb.records import (
     iter_batches,
     parse_batch,
 )
-from hmb.records.batch import LOG_OVERHEAD, MAGIC, OFFSET_AND_LENGTH
+from hmb.records.batch import LOG_OVERHEAD, MAGIC, MAGIC_POSITION, OFFSET_AND_LENGTH
 from hmb.records.changed_batch import encode_empty_batch
 from hmb.records.fast.batch_check import CheckedBatch
-from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.compaction import swap
 from hmb.storage.files import together
 from hmb.storage.files.windows import Windows
