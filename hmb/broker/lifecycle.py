@@ -44,7 +44,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from hmb.broker.telemetry.instances import ClientTelemetry
 
 LOGGER = logging.getLogger(__name__)
+Part = TypeVar("Part")
 DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again
 SHARE_STATE_PRUNE_INTERVAL = 300.0  # seconds between two deletions of old records of __share_group_state
 STOP_TIMEOUT = 4.0  # at a stop: seconds until connections and housekeepers must have ended
@@ -167,23 +168,17 @@ class BrokerServer:
     @property
     def listeners(self) -> list[Listener]:
         """The listeners. If the setting `listeners` contains port 0, the Listener contains the port that is used."""
-        if self._server is None:
-            raise RuntimeError("the broker is not started")
-        return self._server.listeners
+        return _started(self._server).listeners
 
     @property
     def context(self) -> BrokerContext:
         """The parts of the broker that handlers use, such as its topics. Available after `start`."""
-        if self._context is None:
-            raise RuntimeError("the broker is not started")
-        return self._context
+        return _started(self._context)
 
     @property
     def logs(self) -> LogManager:
         """The manager of the broker's logs. Available after `start`."""
-        if self._logs is None:
-            raise RuntimeError("the broker is not started")
-        return self._logs
+        return _started(self._logs)
 
     @property
     def data_dir(self) -> Path:
@@ -191,9 +186,7 @@ class BrokerServer:
 
     @property
     def cleaner(self) -> Cleaner:
-        if self._cleaner is None:
-            raise RuntimeError("the broker is not started")
-        return self._cleaner
+        return _started(self._cleaner)
 
     @contextmanager
     def housekeeping_paused(self) -> Iterator[None]:
@@ -389,3 +382,10 @@ class BrokerServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _started(part: Part | None) -> Part:
+    """Return a part that the broker creates when it starts. Raises RuntimeError if the broker is not started."""
+    if part is None:
+        raise RuntimeError("the broker is not started")
+    return part

@@ -28,8 +28,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hmb.broker.config.broker import ALIASES, TOPIC_KEYS
-from hmb.broker.config.keys import ConfigError, nearest
+from hmb.broker.config.broker import ALIASES, topic_key
 from hmb.broker.config.names import check_known
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
@@ -308,8 +307,7 @@ class Broker:
         """
         config = config or {}
         for key in config:
-            if key not in TOPIC_KEYS:
-                raise ConfigError(f"unknown topic config {key!r}{nearest(key, TOPIC_KEYS)}")
+            topic_key(key)
         texts = {key: setting_text(key, value) for key, value in config.items()}
         self._context.topics.create(name, partitions, texts)
 

@@ -318,6 +318,13 @@ BROKER_KEYS = {
 }
 
 
+def topic_key(name: str) -> ConfigKey:
+    """Return the declaration of a topic's setting. Raises ConfigError if topics have no such setting."""
+    if name not in TOPIC_KEYS:
+        raise ConfigError(f"unknown topic config {name!r}{nearest(name, TOPIC_KEYS)}")
+    return TOPIC_KEYS[name]
+
+
 def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
     """Return all settings of a topic: the values in `configs`, and the values of `default` for all other settings.
 
@@ -325,9 +332,7 @@ def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
     """
     values: dict[str, Any] = {}
     for name, text in configs.items():
-        key = TOPIC_KEYS.get(name)
-        if key is None:
-            raise ConfigError(f"unknown topic config {name!r}{nearest(name, TOPIC_KEYS)}")
+        key = topic_key(name)
         values[key.field] = key.parse(text)
     values.pop(UNHEEDED, None)
     return dataclasses.replace(default, **values)

@@ -108,7 +108,7 @@ def test_a_user_that_is_removed_during_a_login_is_refused() -> None:
 
 
 def no_tokens(store: SecurityStore, now: Callable[[], int] = lambda: 0) -> DelegationTokens:
-    return DelegationTokens(store, TokenSettings("key"), now)
+    return DelegationTokens(store, TokenSettings(secret_key="key"), now)
 
 
 def test_a_token_that_expires_during_a_login_is_refused() -> None:

@@ -154,7 +154,7 @@ def test_acls_decide_who_creates_and_sees_tokens_of_others() -> None:
 
 
 def tokens_in(directory: Path, now: list[int]) -> DelegationTokens:
-    settings = TokenSettings("key", max_lifetime=1000, expiry_time=400)
+    settings = TokenSettings(secret_key="key", max_lifetime=1000, expiry_time=400)
     return DelegationTokens(SecurityStore(directory, Manifest(directory)), settings, lambda: now[0])
 
 

@@ -24,8 +24,6 @@ from hmb.protocol.enums import CLUSTER_NAME
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode
 
-NO_OPERATIONS = -(2**31)  # the number in a response that contains no authorized operations
-
 
 def metadata(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse topics that the client has no permission to describe.
@@ -67,7 +65,7 @@ def _with_operations(response: Any, access: Access) -> Any:
     """Remove from the response the operations that the client has no permission to perform (KIP-430)."""
     for topic in response.topics:
         if topic.name is None:  # No topic has the requested id, or the client may not describe this topic.
-            topic.topic_authorized_operations = NO_OPERATIONS
+            topic.topic_authorized_operations = topic.fields["topic_authorized_operations"].default
         elif topic.topic_authorized_operations > 0:
             number = topic.topic_authorized_operations
             topic.topic_authorized_operations = permitted_operations(number, access, TOPIC, topic.name)

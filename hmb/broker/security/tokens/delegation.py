@@ -23,10 +23,10 @@ import base64
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from hmb.broker.config.keys import ConfigError
+from hmb.broker.config.keys import ConfigError, Settings
 from hmb.broker.config.security import TOKENS
 from hmb.broker.security.metadata_records import DelegationTokenRecord
 from hmb.broker.security.principals import USER
@@ -45,33 +45,26 @@ LONGEST_NAME = 1_000  # characters of a principal
 LONGEST_NAMES = 10_000  # characters of all principals in a token
 
 
-@dataclass(frozen=True)
-class TokenSettings:
-    """The settings of delegation tokens. Times are in ms. If the secret key is "", the broker has no tokens."""
+KEYS: dict[str, Any] = {key.name: key for key in TOKENS}
 
-    secret_key: str = field(default="", repr=False)
-    max_lifetime: int = 7 * 24 * 3_600_000
-    expiry_time: int = 24 * 3_600_000
-    check_interval: int = 3_600_000
+
+class TokenSettings(Settings):
+    """The settings of delegation tokens. Times are in ms. A broker without a secret key has no tokens."""
+
+    secret_key: str | None = KEYS["delegation.token.secret.key"]
+    max_lifetime: int = KEYS["delegation.token.max.lifetime.ms"]
+    expiry_time: int = KEYS["delegation.token.expiry.time.ms"]
+    check_interval: int = KEYS["delegation.token.expiry.check.interval.ms"]
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> TokenSettings:
         """Return the settings `delegation.token.*`. Raises ConfigError."""
-        values = {key.name: key.parse(properties[key.name]) for key in TOKENS if key.name in properties}
-        secret = str(values.pop("delegation.token.secret.key", ""))
-        times = {NAMES[name]: int(value) for name, value in values.items()}
-        settings = cls(secret, **times)
-        if secret and settings.expiry_time > settings.max_lifetime:
+        given = {field: key for field, key in cls.declared.items() if key.name in properties}
+        settings = cls(**{field: key.parse(properties[key.name]) for field, key in given.items()})
+        if settings.secret_key and settings.expiry_time > settings.max_lifetime:
             problem = "must be at most delegation.token.max.lifetime.ms"
             raise ConfigError(problem, "delegation.token.expiry.time.ms", str(settings.expiry_time))
         return settings
-
-
-NAMES = {
-    "delegation.token.max.lifetime.ms": "max_lifetime",
-    "delegation.token.expiry.time.ms": "expiry_time",
-    "delegation.token.expiry.check.interval.ms": "check_interval",
-}
 
 
 class DelegationTokens:
@@ -133,7 +126,7 @@ class DelegationTokens:
         """Return the HMAC of a token, which is the password of the token."""
         import hmac  # This import loads OpenSSL, which takes 3 ms. Most brokers have no tokens.
 
-        return hmac.digest(self._settings.secret_key.encode(), token.token_id.encode(), "sha512")
+        return hmac.digest((self._settings.secret_key or "").encode(), token.token_id.encode(), "sha512")
 
     def renew(self, given: bytes, principal: str, period: int) -> int:
         """Renew the token with the HMAC `given` for `period` ms, and return its new expiry time.
