@@ -18,6 +18,7 @@ The command `hmb topics describe weather` runs through these modules:
 
 Read in this order:
 - `entry`, `main`  the function that runs first; the table of all commands; exit codes after an error and after Ctrl-C
+- `lazy_group`     a group that imports a command only when the user runs it
 - `shared/`        the code that several commands use: options, output, errors
 - `cluster/`       commands for a cluster: topics, groups, offsets, meta, configs
 - `records/`       commands for records: produce, consume

@@ -1,37 +1,27 @@
 """The command `hmb`: a group of subcommands. It imports a subcommand only when the user runs that subcommand.
 
 `hmb --help` must print its text in 0.1 s, but an import of the broker or the client takes longer. `hmb --help`
-therefore imports no subcommand. The table COMMANDS contains two texts for each subcommand: its line in the help, and
-the name of its module. In each module, the click command has the name `command`.
+therefore imports no subcommand. The table COMMANDS contains the module of each subcommand, and its line in the help.
 
 When a subcommand raises an error, `hmb` prints one line and ends the process with an exit code.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from . import completion  # noqa: F401  # This import registers the completion for bash.
+from .lazy_group import CommandEntry, LazyGroup
 from .shared.errors import INTERRUPTED, report
 from .shared.parameters import did_you_mean
 from .shared.streams import mute_stdout, prepare_streams
 
-
-class CommandEntry(NamedTuple):
-    """A row of the table COMMANDS: the command's module inside `hmb.cli`, and its line in `hmb --help`."""
-
-    module: str
-    help: str
-
-
-COMMANDS = {
+COMMANDS = {  # the modules are in `hmb.cli`
     "broker": CommandEntry("broker", "Run a broker until it is stopped."),
     "demo": CommandEntry("demo", "Start a broker, send real data to it, and show its log."),
     "produce": CommandEntry("records.produce", "Send lines from standard input to a topic."),
@@ -67,33 +57,14 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are in the table COMMANDS.
-
-    If a command raises an error, the group prints one line and ends the process with an exit code.
-    """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+class MainGroup(LazyGroup):
+    """The group of all commands. If a command raises an error, the group prints one line and ends the process."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:  # The user has pressed Tab after an unfinished name.
-                return None
+        # While `resilient_parsing` is true, click completes a line: the user has pressed Tab after an unfinished name.
+        if cmd_name not in COMMANDS and not ctx.resilient_parsing:
             ctx.fail(f"No such command {cmd_name!r}; {did_you_mean(cmd_name, COMMANDS)}")
-        module = importlib.import_module(f".{COMMANDS[cmd_name].module}", __package__)
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        if incomplete.startswith("-"):
-            return super().shell_complete(ctx, incomplete)
-        found = {name: entry for name, entry in COMMANDS.items() if name.startswith(incomplete)}
-        return [CompletionItem(name, help=entry.help) for name, entry in found.items()]
+        return super().get_command(ctx, cmd_name)
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **options: Any
@@ -135,7 +106,11 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    "hmb", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    "hmb",
+    cls=MainGroup,
+    package=__package__,
+    entries=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="hmb", prog_name="hmb")
 @click.pass_context

@@ -17,41 +17,21 @@ The user of `hmb hailstorm` names a topology as `module:name` or as `path/to/fil
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
+from ..lazy_group import CommandEntry, LazyGroup
+
 COMMANDS = {
-    "run": "Run a topology until it ends, or one of its processors.",
-    "status": "Show the state of a running topology.",
-    "snapshots": "List the snapshots of a store.",
-    "check": "Look for broken laws, and for results that depend on the order of tuples.",
-    "registry": "Serve a registry for processors in processes of their own.",
-    "demo": "Run an example on real data, and draw its result.",
+    "run": CommandEntry("run", "Run a topology until it ends, or one of its processors."),
+    "status": CommandEntry("status", "Show the state of a running topology."),
+    "snapshots": CommandEntry("snapshots", "List the snapshots of a store."),
+    "check": CommandEntry("check", "Look for broken laws, and for results that depend on the order of tuples."),
+    "registry": CommandEntry("registry", "Serve a registry for processors in processes of their own."),
+    "demo": CommandEntry("demo", "Run an example on real data, and draw its result."),
 }
 
 
-class HailstormGroup(click.Group):
-    """The group of the commands of `hmb hailstorm`.
-
-    Its `--help` is quick, because it does not import the modules of the commands.
-    """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f".{cmd_name}", __name__).command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-@click.group("hailstorm", cls=HailstormGroup)
+@click.group("hailstorm", cls=LazyGroup, package=__name__, entries=COMMANDS)
 def command() -> None:
     """Run, watch and check topologies: exactly-once stream processing on commutative monoids.
 

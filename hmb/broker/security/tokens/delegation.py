@@ -59,8 +59,10 @@ class TokenSettings(Settings):
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> TokenSettings:
         """Return the settings `delegation.token.*`. Raises ConfigError."""
-        given = {field: key for field, key in cls.declared.items() if key.name in properties}
-        settings = cls(**{field: key.parse(properties[key.name]) for field, key in given.items()})
+        values: dict[str, Any] = {
+            field: key.parse(properties[key.name]) for field, key in cls.declared.items() if key.name in properties
+        }
+        settings = cls(**values)
         if settings.secret_key and settings.expiry_time > settings.max_lifetime:
             problem = "must be at most delegation.token.max.lifetime.ms"
             raise ConfigError(problem, "delegation.token.expiry.time.ms", str(settings.expiry_time))

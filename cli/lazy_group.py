@@ -1,0 +1,52 @@
+"""A group of commands that imports a command only when the user runs it.
+
+An import of the broker, the client or a benchmark takes longer than `hmb --help` may take. A group of this class
+therefore has a table with two texts for each command: the name of the command's module, and the command's line in the
+help of the group. With this table, the group prints its help and completes names without an import. In each module, the
+click command has the name `command`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+
+class CommandEntry(NamedTuple):
+    """A row of the table of a group: the command's module inside the group's package, and its line in the help."""
+
+    module: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are in a table. `package` is the package that contains the modules of the table."""
+
+    def __init__(self, *args: Any, package: str, entries: Mapping[str, CommandEntry], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._package, self._entries = package, entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._entries:
+            return None
+        module = importlib.import_module(f"{self._package}.{self._entries[cmd_name].module}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in self._entries.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete the name of a command. click's own method would import the module of every command."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        found = {name: entry for name, entry in self._entries.items() if name.startswith(incomplete)}
+        return [CompletionItem(name, help=entry.help) for name, entry in found.items()]
