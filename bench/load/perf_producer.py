@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 import hmb
+from hmb.client.producing.settings import PRODUCER_SETTINGS
 from hmb.units import MIB
 
 from ..report.distribution import percentile
@@ -95,7 +96,7 @@ def produce(producer: hmb.Producer, topic: str, records: int, size: int, through
 def producer_of(properties: dict[str, str]) -> hmb.Producer:
     """Return a producer with these settings, which have Kafka's names. Ignore settings that no benchmark uses."""
     settings: dict[str, Any] = {
-        "acks": {"all": -1}.get(properties.get("acks", "all")) or int(properties["acks"]),
+        "acks": PRODUCER_SETTINGS["acks"].read(properties.get("acks", "all")),
         "compression": properties.get("compression.type", "none"),
         "idempotence": properties.get("enable.idempotence", "true") == "true",
         "linger_ms": float(properties.get("linger.ms", "0")),

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from hmb.client.metadata import parse_servers
 from hmb.protocol.connection import ClientConnection
+from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request
@@ -39,7 +40,7 @@ def produce_request(topic: str, partition: int, records: int, size: int) -> Prod
     batch = encode_batch([Record(value=bytes(size)) for _ in range(records)])
     data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=memoryview(batch))
     of_topic = ProduceRequest.TopicProduceData(name=topic, partition_data=[data])
-    return ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[of_topic])
+    return ProduceRequest(acks=Acks.LEADER, timeout_ms=30_000, topic_data=[of_topic])
 
 
 @dataclass

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.producing.idempotence import NEWEST_PRODUCE
+from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
@@ -69,4 +70,4 @@ def _request(partition: TopicPartition, batch: bytes, timeout_ms: int) -> Produc
     topic = ProduceRequest.TopicProduceData
     data = topic.PartitionProduceData(index=partition.partition, records=memoryview(batch))
     topics = [topic(name=partition.topic, partition_data=[data])]
-    return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=timeout_ms, topic_data=topics)
+    return ProduceRequest(transactional_id=None, acks=Acks.ALL, timeout_ms=timeout_ms, topic_data=topics)

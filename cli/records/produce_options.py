@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from hmb.defaults import CODEC_NAMES, PARTITIONER_NAMES
+from hmb.protocol.enums import Acks
 from hmb.units import UNITS
 
 from ..shared.client_options import ClientConfig, client_options, producer_settings
@@ -21,7 +22,7 @@ from ..shared.headings import under
 from ..shared.parameters import IntRange, delimiter, name_value, topic_name
 from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 
-ACKS = ("all", "-1", "1", "0")
+ACKS = ("all", *(str(acks.value) for acks in (Acks.ALL, Acks.LEADER, Acks.NONE)))
 BY_KEY = -1  # With `--partition -1`, the key of each record selects the partition.
 
 INPUT = under("What to read")
@@ -124,7 +125,7 @@ class ProduceOptions:
 
         An option takes precedence over a setting in -X or in a file.
         """
-        acks = {"-1": -1, "1": 1, "0": 0}.get(self.acks, self.acks) if self.acks else None
+        acks = int(self.acks) if self.acks and self.acks != "all" else self.acks
         given = {"acks": acks, "compression": self.codec, "partitioner": self.partitioner}
         keywords = dict(self.client.keywords) | {name: value for name, value in given.items() if value is not None}
         if self.transaction or self.abort:

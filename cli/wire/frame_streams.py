@@ -33,6 +33,7 @@ from typing import NamedTuple
 from hmb.protocol.annotate import SIZE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import UNSUPPORTED_VERSION
+from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.framing import TLS_HANDSHAKE
 from hmb.protocol.messages import API_KEYS, response_class
@@ -259,6 +260,6 @@ def _is_produce_without_acks(frame: WireFrame) -> bool:
     if frame.message is None or frame.message.api_key is not ApiKey.PRODUCE:
         return False
     try:
-        return bool(frame.decode()[1].acks == 0)
+        return bool(frame.decode()[1].acks == Acks.NONE)
     except ProtocolError:  # The request is damaged or too large, so acks is unknown.
         return False

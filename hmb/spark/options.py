@@ -32,9 +32,9 @@ from typing import Any, TypeVar
 
 from hmb.client.consuming.settings import CONSUMER_SETTINGS, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
-from hmb.client.producing.settings import PRODUCER_SETTINGS, ProducerSettings
+from hmb.client.producing.settings import ACKS, PRODUCER_SETTINGS, ProducerSettings
 from hmb.client.settings import SECURITY, Setting, declarations, keywords
-from hmb.protocol.enums import EARLIEST, LATEST
+from hmb.protocol.enums import EARLIEST, LATEST, Acks
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
 from hmb.spark.kafka_names import JAVA_SETTINGS
 from hmb.spark.option_names import COLUMN_NAMES, HEADERS, SINK_OPTIONS, SOURCE_OPTIONS
@@ -218,7 +218,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")
     exactly_once = options.flag("exactlyOnce", default=False)
-    if exactly_once and settings.get("acks", "all") not in ("all", -1):
+    if exactly_once and ACKS.get(settings.get("acks", Acks.ALL)) is not Acks.ALL:
         raise OptionError("exactlyOnce=true needs kafka.acks=all")
     if exactly_once and not settings.get("idempotence", True):
         raise OptionError("exactlyOnce=true needs kafka.enable.idempotence=true")

@@ -40,6 +40,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.network.listeners import Listener
 from hmb.broker.security.acls.refusal import merge, refuse, split
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_cluster import DescribeClusterResponse
 from hmb.protocol.messages.fetch import FetchRequest
@@ -195,7 +196,7 @@ class SimulatedCluster:
             return handler(request, context)
         errors = refuse(refused, context.version, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if rest is None:
-            if getattr(request, "acks", None) == 0:
+            if getattr(request, "acks", None) == Acks.NONE:
                 raise CloseConnection(f"node {node} does not lead the partitions of a Produce with acks=0")
             return errors
         if isinstance(rest, FetchRequest):

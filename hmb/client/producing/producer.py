@@ -38,7 +38,7 @@ from hmb.client.producing.metrics import ProducerMetrics
 from hmb.client.producing.partitioner import by_murmur2, partitioner_of
 from hmb.client.producing.record_checks import ESTIMATED_OVERHEAD, check_timestamp, checked_size
 from hmb.client.producing.sender import LeaderRouter
-from hmb.client.producing.settings import ProducerSettings
+from hmb.client.producing.settings import ACKS, ProducerSettings
 from hmb.client.producing.transactions.manager import TransactionManager
 from hmb.client.retries import with_retries
 from hmb.client.settings import shows_settings, with_defaults
@@ -46,8 +46,6 @@ from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import check_topic_name
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header
-
-ACKS: dict[int | str, Acks] = {0: Acks.NONE, 1: Acks.LEADER, -1: Acks.ALL, "all": Acks.ALL}
 
 
 class Producer:

@@ -33,7 +33,7 @@ from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
 from hmb.client.producing.encoding import produce_request, renumbered, requests
 from hmb.client.producing.idempotence import AtLeastOnce, assign_numbers
-from hmb.protocol.enums import NO_OFFSET
+from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
@@ -182,10 +182,10 @@ class Sender(threading.Thread):
         self.connection.post_all(
             [produce_request(batches, acks, timeout_ms, transactional_id) for batches in grouped],
             version,
-            expects_response=acks != 0,
+            expects_response=acks != Acks.NONE,
         )
         self._counters.posted(len(grouped))
-        if not acks:
+        if acks == Acks.NONE:
             for batch in self._in_flight():
                 batch.queue.in_flight = 0
                 self._completion.deliver(batch, NO_OFFSET, NO_TIMESTAMP)

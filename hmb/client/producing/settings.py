@@ -19,10 +19,11 @@ from hmb.client.settings import (
     time_limit,
 )
 from hmb.defaults import Compression
-from hmb.protocol.enums import MAX_IN_FLIGHT
+from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
 
 Serializer = Callable[[Any], bytes | None]
 AcksSetting = Literal[0, 1, -1, "all"]
+ACKS: dict[int | str, Acks] = {acks.value: acks for acks in Acks} | {"all": Acks.ALL}  # the keys: `AcksSetting`
 
 MAX_REQUEST_SIZE = 1024 * 1024
 # HMB's default for BATCH_SIZE is larger than Kafka's default of 16 KiB, because larger batches need fewer requests. In
@@ -47,7 +48,7 @@ class ProducerSettings(TypedDict, total=False):
     acks: Annotated[
         AcksSetting,
         Declared(
-            -1,
+            Acks.ALL.value,
             "acks",
             _acks,
             "When a record counts as sent. 0: at once. 1: the leader has it. -1 (all): all in-sync replicas have it.",

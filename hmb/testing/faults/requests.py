@@ -38,7 +38,7 @@ from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.refusal import error_places, merge, named_by, refuse, split
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.enums import FINAL_SESSION_EPOCH
+from hmb.protocol.enums import FINAL_SESSION_EPOCH, Acks
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import response_class
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -250,7 +250,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if rest is not None:
         response = final(handler(rest, context))
         return None if response is None else merge(response, error, context.version)
-    return None if isinstance(request, ProduceRequest) and request.acks == 0 else error
+    return None if isinstance(request, ProduceRequest) and request.acks == Acks.NONE else error
 
 
 def _check(fault: Fault) -> None:
