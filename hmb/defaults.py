@@ -20,6 +20,9 @@ CODEC_NAMES: tuple[str, ...] = get_args(Compression)
 PARTITIONER_NAMES = ("murmur2", "hash", "random")
 Acknowledgement = Literal["accept", "release", "reject"]  # what a member of a share group can do with a record
 ACKNOWLEDGEMENTS: tuple[Acknowledgement, ...] = get_args(Acknowledgement)
+OffsetName = Literal["earliest", "latest"]  # the first offset of a log, and the offset after its last record
+OFFSET_NAMES: tuple[OffsetName, ...] = get_args(OffsetName)
+IsolationLevelName = Literal["read_uncommitted", "read_committed"]  # `ISOLATION_LEVELS` contains their numbers
 ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it

@@ -16,20 +16,7 @@ from ..shared.times import moment
 if TYPE_CHECKING:
     from hmb.client import TopicPartition
     from hmb.client.admin import OffsetSpec
-    from hmb.client.offsets import IsolationLevelName
-
-WORDS: dict[str, OffsetSpec] = {  # the words and the numbers that kafka-get-offsets accepts
-    "earliest": "earliest",
-    "latest": "latest",
-    "max-timestamp": "max-timestamp",
-    "earliest-local": "earliest-local",
-    "latest-tiered": "latest-tiered",
-    "-2": "earliest",
-    "-1": "latest",
-    "-3": "max-timestamp",
-    "-4": "earliest-local",
-    "-5": "latest-tiered",
-}
+    from hmb.defaults import IsolationLevelName
 
 
 def point(text: str) -> tuple[str, OffsetSpec]:
@@ -37,13 +24,15 @@ def point(text: str) -> tuple[str, OffsetSpec]:
 
     Return two values: a name, which the output shows, and the value for the method `list_offsets` of `hmb.Admin`.
     """
-    if text in WORDS:
-        return str(WORDS[text]), WORDS[text]
+    from hmb.client.admin.records import TIMESTAMPS
+
+    for word, number in TIMESTAMPS.items():
+        if text in (word, str(number)):
+            return word, word
     try:
         return text, moment(text)
     except click.BadParameter as error:
-        words = "earliest, latest, max-timestamp, earliest-local, latest-tiered"
-        raise click.BadParameter(f"{error.message}; or write {words}") from None
+        raise click.BadParameter(f"{error.message}; or write {', '.join(TIMESTAMPS)}") from None
 
 
 @click.command()

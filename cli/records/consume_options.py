@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hmb.defaults import ACKNOWLEDGEMENTS, ASSIGNOR_NAMES, Acknowledgement
-from hmb.protocol.enums import GroupType, IsolationLevel
+from hmb.defaults import ACKNOWLEDGEMENTS, ASSIGNOR_NAMES, OFFSET_NAMES, Acknowledgement
+from hmb.protocol.enums import ISOLATION_LEVELS, GroupType
 
 from ..shared.client_options import ClientConfig, client_options, consumer_settings
 from ..shared.completion import complete_groups, complete_partitions
@@ -23,9 +23,6 @@ from .offset_grammar import Span, merge, parse_span
 
 if TYPE_CHECKING:
     from hmb.client.offsets import Offset, Until
-
-ISOLATION_LEVELS = tuple(level.name.lower() for level in IsolationLevel)
-RESETS = ("earliest", "latest")
 
 SPAN = under("Where to start and to stop")
 GROUP = under("As a member of a group")
@@ -123,8 +120,8 @@ class ConsumeOptions:
         """
         start, until = self._start_and_end()
         keywords = dict(self.client.keywords)
-        if (reset := keywords.get("offset", "latest")) not in RESETS:
-            raise click.UsageError(f"auto.offset.reset={reset}: must be {' or '.join(RESETS)}")
+        if (reset := keywords.get("offset", "latest")) not in OFFSET_NAMES:
+            raise click.UsageError(f"auto.offset.reset={reset}: must be {' or '.join(OFFSET_NAMES)}")
         given = {
             "until": until,
             "offset": start,
@@ -218,7 +215,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         metavar="REGEX", help="Print only records whose value contains a match of REGEX."),
     RECORDS("--filter-header", "filter_headers", type=header_expression, multiple=True, metavar="NAME=REGEX",
         help="Print only records with a header NAME whose value contains a match of REGEX."),
-    RECORDS("--isolation-level", type=click.Choice(ISOLATION_LEVELS),
+    RECORDS("--isolation-level", type=click.Choice(tuple(ISOLATION_LEVELS)),
         help="read_committed leaves out records of open and aborted transactions.  [default: read_uncommitted]"),
     OUTPUT("-f", "--format", "format", type=parse_format, metavar="FORMAT", help=r"""
         %t topic, %p partition, %o offset, %k key, %s value (%v), %h headers, %T timestamp (%d), %K %S lengths.

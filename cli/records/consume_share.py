@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from .consume import Write
 
-MOST_POLLED_RECORDS = 500  # the number of records that one poll requests
-
 
 def consume_share(options: ConsumeOptions, write: Write) -> None:
     """Print records until Ctrl-C, after --count records, or when --timeout-ms is over."""
     from hmb.client import ShareConsumer
+    from hmb.client.consuming.settings import MAX_POLL_RECORDS
 
-    most = MOST_POLLED_RECORDS if options.count is None else min(MOST_POLLED_RECORDS, options.count)
+    most = MAX_POLL_RECORDS if options.count is None else min(MAX_POLL_RECORDS, options.count)
     with (
         sigterm_as_ctrl_c(),
         ShareConsumer(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import random
 
+RETRY_PAUSE = 0.1  # seconds; Kafka's default of retry.backoff.ms
 LONGEST_PAUSE = 1.0  # seconds; Kafka's default of retry.backoff.max.ms
 JITTER = 0.2  # A pause with jitter is up to 20 % shorter or longer.
 MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit.

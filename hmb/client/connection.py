@@ -47,6 +47,7 @@ from hmb.client.security.login import log_in
 from hmb.client.security.settings import NO_SECURITY, ClientSecurity
 from hmb.client.security.tls import encrypted
 from hmb.client.security.tls import failure as tls_failure
+from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT
 from hmb.client.socket_stream import SocketStream
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
@@ -109,8 +110,8 @@ class Connection:
         self,
         host: str,
         port: int,
-        client_id: str = "hmb",
-        timeout: float = 30.0,
+        client_id: str = CLIENT_ID,
+        timeout: float = REQUEST_TIMEOUT,
         *,
         address_failures: AddressFailures | None = None,
         security: ClientSecurity = NO_SECURITY,

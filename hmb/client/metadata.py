@@ -41,13 +41,13 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.reconnecting import AddressFailures
 from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
+from hmb.client.settings import CLIENT_ID, METADATA_MAX_AGE, REQUEST_TIMEOUT
 from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
-METADATA_MAX_AGE = 300.0  # seconds
 # Below this version, a request cannot forbid the creation of topics: a broker with `auto.create.topics.enable` creates
 # every missing topic that the request names. A client that does not want to create topics sends a request without topic
 # names instead. The response then contains all existing topics.
@@ -103,8 +103,8 @@ class Cluster:
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
-        client_id: str = "hmb",
-        timeout: float = 30.0,
+        client_id: str = CLIENT_ID,
+        timeout: float = REQUEST_TIMEOUT,
         *,
         metadata_max_age: float = METADATA_MAX_AGE,
         clock: Callable[[], float] = time.monotonic,

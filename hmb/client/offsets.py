@@ -31,7 +31,8 @@ from typing import Literal, NamedTuple
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
-from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, LATEST, NO_LEADER_EPOCH, IsolationLevel
+from hmb.defaults import OFFSET_NAMES, OffsetName
+from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, ISOLATION_LEVELS, LATEST, NO_LEADER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
@@ -40,9 +41,6 @@ from hmb.records import NO_TIMESTAMP
 NOT_FOUND = -1  # A broker returns this offset if all records are older than the requested time.
 FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
 FIRST_VERSION_OF_ISOLATION = ListOffsetsRequest.first_version("isolation_level")
-
-IsolationLevelName = Literal["read_uncommitted", "read_committed"]
-ISOLATION_LEVELS = {level.name.lower(): level for level in IsolationLevel}
 
 PartitionRequest = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 PartitionResponse = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
@@ -74,7 +72,7 @@ class ListedOffset(NamedTuple):
     leader_epoch: int
 
 
-Offset = Literal["earliest", "latest"] | int | AtTime | FromStart
+Offset = OffsetName | int | AtTime | FromStart
 Until = Literal["end"] | int | AtTime | None
 
 
@@ -87,7 +85,7 @@ def check_time(timestamp: object) -> None:
 def check_offset(offset: object) -> None:
     """Raise ValueError if the argument is not a valid `Offset`."""
     check_time(offset.timestamp if isinstance(offset, AtTime) else offset)
-    if offset in ("earliest", "latest"):
+    if offset in OFFSET_NAMES:
         return
     number = offset.timestamp if isinstance(offset, AtTime) else offset
     number = number.count if isinstance(number, FromStart) else number

@@ -22,12 +22,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import ConnectionFailed
 from hmb.protocol.errors import KafkaError
 
 T = TypeVar("T")
-
-RETRY_PAUSE = 0.1  # seconds
 
 
 def is_retriable(error: ConnectionFailed | KafkaError) -> bool:

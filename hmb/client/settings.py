@@ -108,7 +108,13 @@ def boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-ClientId = Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
+# Defaults that several kinds of clients share. Times are in seconds.
+CLIENT_ID = "hmb"
+REQUEST_TIMEOUT = 30.0
+RETRY_FOR = 30.0  # how long a consumer repeats a request after temporary errors
+METADATA_MAX_AGE = 300.0
+
+ClientId = Annotated[str, Declared(CLIENT_ID, "client.id", str, "The name of this client in the broker's logs.")]
 Security = Annotated[
     Mapping[str, str] | None,
     Declared(None, "", str, "The settings of TLS and SASL, by Kafka's names. None: PLAINTEXT."),

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from hmb.client import ConsumerRecord
+from hmb.defaults import IsolationLevelName, OffsetName
 
 EventTime = Callable[[Any], int]  # takes a tuple; returns its event time, in ms since 1970
 
@@ -50,8 +51,8 @@ class Spout:
 
     topic: str
     convert: Callable[[ConsumerRecord], Any] = value_text
-    offset: Literal["earliest", "latest"] = "earliest"
-    isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    offset: OffsetName = "earliest"
+    isolation_level: IsolationLevelName = "read_committed"
     dead_letters: str | None = None
     event_time: EventTime | None = None
     allowed_lateness: int = 0

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hmb.client.admin import Admin, ConfigResource, NewTopic, TopicDescription
-from hmb.client.retries import RETRY_PAUSE
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.mirror.errors import MirrorError, explained
 from hmb.mirror.names import TopicChoice
 from hmb.protocol.enums import ConfigSource, ResourceType

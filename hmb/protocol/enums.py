@@ -107,6 +107,10 @@ class IsolationLevel(IntEnum):
     READ_COMMITTED = 1
 
 
+ISOLATION_LEVELS = {level.name.lower(): level for level in IsolationLevel}
+"""The isolation levels. The keys are their names in settings such as `isolation.level`."""
+
+
 class CoordinatorType(IntEnum):
     """The type of the key in a FindCoordinator request: it names a group, a transactional id or a share-partition."""
 

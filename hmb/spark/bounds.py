@@ -16,6 +16,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hmb.defaults import OFFSET_NAMES, OffsetName
 from hmb.protocol.enums import EARLIEST
 from hmb.protocol.topics import TopicPartition
 
@@ -36,16 +37,14 @@ class Times:
         return self.by_partition.get(partition.topic, {}).get(partition.partition)
 
 
-Bound = Literal["earliest", "latest"] | ByPartition | Times
+Bound = OffsetName | ByPartition | Times
 
 
 def parse_bound(text: str) -> Bound:
     """Parse "earliest", "latest", or JSON with an offset for each partition. Raises ValueError."""
-    word = text.strip().lower()
-    if word == "earliest":
-        return "earliest"
-    if word == "latest":
-        return "latest"
+    for name in OFFSET_NAMES:
+        if text.strip().lower() == name:
+            return name
     return _by_partition(text, least=EARLIEST)
 
 

@@ -31,10 +31,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hmb.client.consuming.settings import CONSUMER_SETTINGS, ConsumerSettings
-from hmb.client.offsets import ISOLATION_LEVELS
 from hmb.client.producing.settings import ACKS, PRODUCER_SETTINGS, ProducerSettings
 from hmb.client.settings import SECURITY, Setting, declarations, keywords
-from hmb.protocol.enums import EARLIEST, LATEST, Acks
+from hmb.protocol.enums import EARLIEST, ISOLATION_LEVELS, LATEST, Acks
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
 from hmb.spark.kafka_names import JAVA_SETTINGS
 from hmb.spark.option_names import COLUMN_NAMES, HEADERS, SINK_OPTIONS, SOURCE_OPTIONS
@@ -90,8 +89,12 @@ class SourceOptions:
     @property
     def retry_for(self) -> float:
         """The time in seconds during which a failed request is retried (option kafka.default.api.timeout.ms)."""
-        seconds: float = self.consumer.get("retry_for", declarations(ConsumerSettings)["retry_for"].default)
+        seconds: float = self.setting("retry_for")
         return seconds
+
+    def setting(self, keyword: str) -> Any:
+        """Return the value of a keyword argument of hmb.Consumer, or its default if no option sets it."""
+        return self.consumer.get(keyword, declarations(ConsumerSettings)[keyword].default)
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")
     group = settings.pop("group", None) or options.get("groupIdPrefix") or "hmb-spark"
-    if (level := settings.get("isolation_level", "read_uncommitted")) not in ISOLATION_LEVELS:
+    if (level := settings.get("isolation_level")) not in (None, *ISOLATION_LEVELS):
         raise OptionError(f"option 'kafka.isolation.level' must be one of {', '.join(ISOLATION_LEVELS)}, not {level!r}")
     starting = _bound(options, "starting", "latest" if streaming else "earliest")
     ending = _bound(options, "ending", "latest")

@@ -42,7 +42,7 @@ from pyspark.sql.types import (
 
 from hmb.client.consuming.consumer import Consumer
 from hmb.client.metadata import Cluster
-from hmb.client.offsets import ISOLATION_LEVELS
+from hmb.protocol.enums import ISOLATION_LEVELS
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.spark.offsets import ends, retrying
 from hmb.spark.ranges import OffsetRange
@@ -141,16 +141,15 @@ def _read_until_lost(
 
 def isolation_level(options: SourceOptions) -> int:
     """Return the number that Kafka's protocol uses for the level in the option kafka.isolation.level."""
-    return ISOLATION_LEVELS[options.consumer.get("isolation_level", "read_uncommitted")]
+    return ISOLATION_LEVELS[options.setting("isolation_level")]
 
 
 def cluster_of(options: SourceOptions) -> Cluster:
     """Open a connection to the brokers of a query. The caller must close the connection."""
-    settings = options.consumer
     return Cluster(
         options.bootstrap_servers,
-        settings.get("client_id", "hmb-spark"),
-        settings.get("request_timeout", 30.0),
+        options.consumer.get("client_id", "hmb-spark"),
+        options.setting("request_timeout"),
         security=options.security,
     )
 

@@ -20,7 +20,7 @@ import pytest
 import hmb
 from hmb.client import Admin, Connection, ConnectionFailed, Consumer, Producer, SimpleConsumer, TopicPartition
 from hmb.client.admin import ConfigResource, NewTopic, ResourceType
-from hmb.client.retries import RETRY_PAUSE
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.protocol.connection import ServerConnection
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.framing import read_frame

@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 
 from hmb.client.connection import ConnectionFailed
-from hmb.client.metadata import METADATA_MAX_AGE, Cluster, Node
+from hmb.client.metadata import Cluster, Node
+from hmb.client.settings import METADATA_MAX_AGE
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse

@@ -17,11 +17,10 @@ import pytest
 
 import hmb
 from hmb.client.group.commits import CommittedOffsets
-from hmb.client.group.interface import MemberSettings
 from hmb.client.group.membership import group_offsets
 from hmb.client.metadata import Cluster
 from hmb.protocol.topics import TopicPartition
-from tests.client.group.members import GROUP_CONFIG, KINDS, make_topic
+from tests.client.group.members import GROUP_CONFIG, KINDS, make_topic, member_settings
 from tests.conformance.unreliable import Unreliable
 from tests.waiting import until
 
@@ -82,7 +81,7 @@ def test_every_record_is_delivered_and_committed(servers: str, kind: dict[str, A
         for network in networks:
             network.calm = True
         # A member that leaves during a rebalance may not commit, so the members commit before the end of the test.
-        with closing(group_offsets(Cluster(servers), MemberSettings(group_id="g"))) as offsets:
+        with closing(group_offsets(Cluster(servers), member_settings())) as offsets:
             ends = dict.fromkeys(partitions, RECORDS)
             until(lambda: committed(offsets, partitions) == ends or any(each.done() for each in reading), "commits")
             assert committed(offsets, partitions) == ends

@@ -18,13 +18,13 @@ from hmb.broker.config.broker import BROKER_CONFIGS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
-from hmb.broker.config.share_groups import GROUP_ONLY, READ_COMMITTED, check_offset_reset
+from hmb.broker.config.share_groups import GROUP_ONLY, check_offset_reset
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.modern.settings import ConsumerGroupSettings, MigrationPolicy
 from hmb.coordinator.share.settings import ShareGroupSettings
-from hmb.protocol.enums import ConfigSource
+from hmb.protocol.enums import ISOLATION_LEVELS, ConfigSource, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def share_group_settings(broker: DynamicConfig, group: str) -> ShareGroupSetting
         delivery_limit=int(own.get("share.delivery.count.limit", config.share_delivery_limit)),
         max_locks=int(own.get("share.partition.max.record.locks", config.share_max_locks)),
         offset_reset=only["share.auto.offset.reset"],
-        reads_committed=only["share.isolation.level"] == READ_COMMITTED,
+        reads_committed=ISOLATION_LEVELS[only["share.isolation.level"]] is IsolationLevel.READ_COMMITTED,
         allows_renew=only["share.renew.acknowledge.enable"] == "true",
     )
 

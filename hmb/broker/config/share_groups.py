@@ -13,10 +13,9 @@ from hmb.broker.config.keys import ConfigError, ConfigKey, setting
 from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.streams_groups import StreamsConfig
 from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
-from hmb.protocol.enums import INT32_MAX, ConfigType
+from hmb.protocol.enums import INT32_MAX, ISOLATION_LEVELS, ConfigType
 from hmb.units import MIB
 
-READ_COMMITTED = "read_committed"
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
 
 
@@ -127,7 +126,7 @@ GROUP_ONLY = {
         ConfigKey(
             "share.isolation.level", ConfigType.STRING, "read_uncommitted",
             "Whether a share group also delivers records of open and aborted transactions.",
-            choices=("read_committed", "read_uncommitted"),
+            choices=tuple(sorted(ISOLATION_LEVELS)),
         ),
         ConfigKey(
             "share.renew.acknowledge.enable", ConfigType.BOOLEAN, True,

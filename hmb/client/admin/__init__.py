@@ -73,6 +73,7 @@ from hmb.client.delegation import delegated
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import ListedOffset
 from hmb.client.security.settings import ClientSecurity, SecuritySettings
+from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [
@@ -129,8 +130,8 @@ class Admin:
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
-        client_id: str = "hmb",
-        request_timeout: float = 30.0,
+        client_id: str = CLIENT_ID,
+        request_timeout: float = REQUEST_TIMEOUT,
         security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
         """Create an admin. It connects to the cluster when it needs a connection for the first time.

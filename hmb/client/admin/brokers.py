@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeGuard, TypeVar
 
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import find_coordinator
 from hmb.client.metadata import Cluster, Node
-from hmb.client.retries import RETRY_PAUSE, with_retries
+from hmb.client.retries import with_retries
 from hmb.client.security.settings import ClientSecurity, SecuritySettings
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError

@@ -32,6 +32,7 @@ from hmb.client.consuming.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Node
 from hmb.client.offsets import AtTime, ListedOffset
+from hmb.defaults import OffsetName
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 
@@ -46,7 +47,7 @@ class ShiftBy:
     count: int
 
 
-ShareResetTo = Literal["earliest", "latest"] | int | AtTime
+ShareResetTo = OffsetName | int | AtTime
 ResetTo = ShareResetTo | Literal["current"] | ShiftBy
 
 

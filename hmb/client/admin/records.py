@@ -14,28 +14,23 @@ from hmb.client.admin.brokers import Brokers, PartitionResults, by_topic
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.offsets import (
-    FIRST_VERSION_OF_ISOLATION,
-    ISOLATION_LEVELS,
-    IsolationLevelName,
-    ListedOffset,
-    check_isolation_level,
-    request_offsets,
-)
-from hmb.protocol.enums import EARLIEST, LATEST
+from hmb.client.offsets import FIRST_VERSION_OF_ISOLATION, ListedOffset, check_isolation_level, request_offsets
+from hmb.defaults import IsolationLevelName, OffsetName
+from hmb.protocol.enums import EARLIEST, EARLIEST_LOCAL, ISOLATION_LEVELS, LATEST, LATEST_TIERED, MAX_TIMESTAMP
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from hmb.protocol.messages.list_offsets import ListOffsetsRequest
+from hmb.protocol.messages.list_offsets import FIRST_VERSION_OF_TIMESTAMP, ListOffsetsRequest
 from hmb.protocol.topics import TopicPartition
 
-OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
-SPECS: dict[str, tuple[int, int]] = {  # the timestamp in a ListOffsets request, and its first version
-    "latest": (LATEST, 0),
-    "earliest": (EARLIEST, 0),
-    "max-timestamp": (-3, 7),
-    "earliest-local": (-4, 8),
-    "latest-tiered": (-5, 9),
+OffsetWord = OffsetName | Literal["max-timestamp", "earliest-local", "latest-tiered"]
+OffsetSpec = OffsetWord | int
+TIMESTAMPS: dict[OffsetWord, int] = {  # the timestamps in a ListOffsets request that ask for these offsets
+    "earliest": EARLIEST,
+    "latest": LATEST,
+    "max-timestamp": MAX_TIMESTAMP,
+    "earliest-local": EARLIEST_LOCAL,
+    "latest-tiered": LATEST_TIERED,
 }
 HIGH_WATERMARK = -1  # stands for the high watermark: delete all records that consumers can read
 
@@ -142,7 +137,8 @@ def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
     """
     if isinstance(spec, int):
         return spec
-    timestamp, first_version = SPECS[spec]
+    timestamp = TIMESTAMPS[spec]
+    first_version = FIRST_VERSION_OF_TIMESTAMP[timestamp]
     if version < first_version:
         what = f"{connection.address} knows LIST_OFFSETS up to version {version}, {spec} needs version {first_version}"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)

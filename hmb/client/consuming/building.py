@@ -6,6 +6,7 @@ some of these settings. This module checks the settings, and passes each setting
 
 from __future__ import annotations
 
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.consuming.buffer import BatchDecoder
 from hmb.client.consuming.fetcher import FetchSettings
 from hmb.client.consuming.group_reading import Callbacks, GroupReading
@@ -13,7 +14,8 @@ from hmb.client.consuming.reader import AssignmentReader
 from hmb.client.consuming.settings import ConsumerSettings
 from hmb.client.group.interface import MemberSettings
 from hmb.client.metadata import Cluster
-from hmb.client.offsets import ISOLATION_LEVELS, check_isolation_level, check_offset, check_until
+from hmb.client.offsets import check_isolation_level, check_offset, check_until
+from hmb.protocol.enums import ISOLATION_LEVELS, IsolationLevel
 
 
 def check_settings(settings: ConsumerSettings) -> None:
@@ -47,8 +49,16 @@ def group_reading(cluster: Cluster, reader: AssignmentReader, settings: Consumer
     """Return the object that connects the consumer with its group. Return None if the settings contain no group."""
     if settings["group"] is None:
         return None
-    group = MemberSettings(
-        group_id=settings["group"],
+    callbacks = Callbacks(settings["on_assigned"], settings["on_revoked"], settings["on_lost"])
+    interval = settings["auto_commit_interval"] if settings["auto_commit"] else None
+    member = member_settings(settings["group"], settings)
+    return GroupReading(cluster, reader, member, settings["offset"], callbacks, interval)
+
+
+def member_settings(group_id: str, settings: ConsumerSettings) -> MemberSettings:
+    """Return the settings of the consumer's membership in a group. Raises ValueError or TypeError for a wrong value."""
+    return MemberSettings(
+        group_id=group_id,
         group_instance_id=settings["group_instance_id"],
         group_protocol=settings["group_protocol"],
         assignors=tuple(settings["assignors"]),
@@ -57,9 +67,7 @@ def group_reading(cluster: Cluster, reader: AssignmentReader, settings: Consumer
         heartbeat_interval=settings["heartbeat_interval"],
         max_poll_interval=settings["max_poll_interval"],
         request_timeout=settings["request_timeout"],
+        retry_backoff=RETRY_PAUSE,
         metadata_max_age=settings["metadata_max_age"],
-        require_stable=settings["isolation_level"] == "read_committed",
+        require_stable=ISOLATION_LEVELS[settings["isolation_level"]] is IsolationLevel.READ_COMMITTED,
     )
-    callbacks = Callbacks(settings["on_assigned"], settings["on_revoked"], settings["on_lost"])
-    interval = settings["auto_commit_interval"] if settings["auto_commit"] else None
-    return GroupReading(cluster, reader, group, settings["offset"], callbacks, interval)

@@ -22,11 +22,11 @@ import math
 import time
 from collections.abc import Mapping
 
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import MAX_RESPONSE_SIZE, ConnectionFailed
 from hmb.client.consuming.positions import Position
 from hmb.client.metadata import Cluster, TopicMetadata
 from hmb.client.offsets import Offset, list_offsets
-from hmb.client.retries import RETRY_PAUSE
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition

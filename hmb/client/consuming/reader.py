@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hmb.client.arguments import check_partition
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.buffer import BatchDecoder, RecordBuffer
 from hmb.client.consuming.fetcher import Fetcher, FetchSettings
@@ -21,7 +22,7 @@ from hmb.client.consuming.partition_errors import is_final, is_unknown_topic
 from hmb.client.consuming.positions import Position
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset, Until, list_offsets, resolve
-from hmb.client.retries import RETRY_PAUSE, with_retries
+from hmb.client.retries import with_retries
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition

@@ -6,14 +6,28 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Annotated, Any, Literal, TypedDict
 
-from hmb.client.offsets import IsolationLevelName, Offset, Until
-from hmb.client.settings import ClientId, Declared, Security, amount, boolean, by_kafka_names, seconds, time_limit
+from hmb.client.offsets import Offset, Until
+from hmb.client.settings import (
+    METADATA_MAX_AGE,
+    REQUEST_TIMEOUT,
+    RETRY_FOR,
+    ClientId,
+    Declared,
+    Security,
+    amount,
+    boolean,
+    by_kafka_names,
+    seconds,
+    time_limit,
+)
+from hmb.defaults import IsolationLevelName
 from hmb.protocol.topics import TopicPartition
 
 Pattern = str | re.Pattern[str]
 Deserializer = Callable[[bytes], Any]
 Callback = Callable[[Collection[TopicPartition]], object]
 
+MAX_BYTES = 16 * 1024 * 1024
 MAX_POLL_RECORDS = 500  # Kafka's default; larger lists are slower, because they do not fit into the processor's caches
 
 
@@ -63,7 +77,7 @@ class ConsumerSettings(TypedDict, total=False):
     max_bytes: Annotated[
         int,
         Declared(
-            16 * 1024 * 1024,
+            MAX_BYTES,
             "fetch.max.bytes",
             amount,
             "The largest size of a response. Only a response of a single batch can be larger.",
@@ -83,12 +97,13 @@ class ConsumerSettings(TypedDict, total=False):
         Declared(MAX_POLL_RECORDS, "max.poll.records", amount, "The largest number of records that `poll` returns."),
     ]
     request_timeout: Annotated[
-        float, Declared(30.0, "request.timeout.ms", time_limit, "How long the consumer waits for a response.")
+        float,
+        Declared(REQUEST_TIMEOUT, "request.timeout.ms", time_limit, "How long the consumer waits for a response."),
     ]
     retry_for: Annotated[
         float,
         Declared(
-            30.0,
+            RETRY_FOR,
             "default.api.timeout.ms",
             time_limit,
             "How long the consumer repeats a request after temporary errors.",
@@ -97,7 +112,7 @@ class ConsumerSettings(TypedDict, total=False):
     metadata_max_age: Annotated[
         float,
         Declared(
-            300.0,
+            METADATA_MAX_AGE,
             "metadata.max.age.ms",
             seconds,
             "After this time, the consumer looks for new topics and partitions again.",

@@ -34,6 +34,7 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import parse_servers
 from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
+from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT
 from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import LAST_FETCH_VERSION_OF_NAMES, FetchRequest, FetchResponse
@@ -87,8 +88,8 @@ class SimpleConsumer:
         self,
         host: str,
         port: int | None = None,
-        client_id: str = "hmb",
-        timeout: float = 30.0,
+        client_id: str = CLIENT_ID,
+        timeout: float = REQUEST_TIMEOUT,
         security: SecuritySettings | ClientSecurity | None = None,
     ) -> None:
         if port is None:

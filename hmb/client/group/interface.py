@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hmb.client.group.assignors import check_assignors
-from hmb.protocol.enums import CONSUMER_GROUP_TYPES, NO_GENERATION, NO_LEADER_EPOCH, GroupType
+from hmb.protocol.enums import CONSUMER_GROUP_TYPES, NO_GENERATION, NO_LEADER_EPOCH
 from hmb.protocol.topics import TopicPartition
 
 
@@ -65,7 +65,7 @@ LONGEST = 2**31 // 1000  # seconds; the longest time whose milliseconds fit into
 class MemberSettings:
     """The settings of a group member. Times are in seconds.
 
-    Kafka's consumer has the same settings, with similar names.
+    Kafka's consumer has the same settings, with similar names. `ConsumerSettings` declares their default values.
 
     - A member with a `group_instance_id` is *static*. If a static member stops and starts again within
       `session_timeout`, the group does not rebalance.
@@ -79,17 +79,17 @@ class MemberSettings:
     """
 
     group_id: str
-    group_instance_id: str | None = None
-    group_protocol: str = GroupType.CLASSIC
-    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
-    remote_assignor: str | None = None
-    session_timeout: float = 45.0
-    heartbeat_interval: float = 3.0
-    max_poll_interval: float = 300.0
-    request_timeout: float = 30.0
-    retry_backoff: float = 0.1
-    metadata_max_age: float = 300.0
-    require_stable: bool = False
+    group_instance_id: str | None
+    group_protocol: str
+    assignors: tuple[str, ...]
+    remote_assignor: str | None
+    session_timeout: float
+    heartbeat_interval: float
+    max_poll_interval: float
+    request_timeout: float
+    retry_backoff: float
+    metadata_max_age: float
+    require_stable: bool
 
     def __post_init__(self) -> None:
         """Check the settings.

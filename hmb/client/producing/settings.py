@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypedDict
 
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.producing.partitioner import Partitioner
 from hmb.client.settings import (
+    METADATA_MAX_AGE,
+    REQUEST_TIMEOUT,
     ClientId,
     Declared,
     Security,
@@ -92,7 +95,8 @@ class ProducerSettings(TypedDict, total=False):
         ),
     ]
     request_timeout: Annotated[
-        float, Declared(30.0, "request.timeout.ms", time_limit, "How long the producer waits for a response.")
+        float,
+        Declared(REQUEST_TIMEOUT, "request.timeout.ms", time_limit, "How long the producer waits for a response."),
     ]
     delivery_timeout: Annotated[
         float,
@@ -109,7 +113,7 @@ class ProducerSettings(TypedDict, total=False):
     retry_backoff: Annotated[
         float,
         Declared(
-            0.1,
+            RETRY_PAUSE,
             "retry.backoff.ms",
             seconds,
             "The pause before a retry. It doubles at each further retry, up to one second.",
@@ -156,7 +160,7 @@ class ProducerSettings(TypedDict, total=False):
     metadata_max_age: Annotated[
         float,
         Declared(
-            300.0,
+            METADATA_MAX_AGE,
             "metadata.max.age.ms",
             seconds,
             "The producer requests topic metadata again when it is older than this time.",

@@ -26,10 +26,13 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Literal, Self
 
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import ConnectionFailed
+from hmb.client.consuming.settings import MAX_BYTES, MAX_POLL_RECORDS
 from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.metadata import Cluster, Node
-from hmb.client.retries import RETRY_PAUSE, is_retriable
+from hmb.client.retries import is_retriable
+from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT, RETRY_FOR
 from hmb.client.share.acknowledgements import ShareRecord
 from hmb.client.share.membership import ShareMembership
 from hmb.client.share.session import ENDED, MemberSession, fetch_errors
@@ -39,6 +42,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import PartitionId, TopicPartition
 
 LOGGER = logging.getLogger(__name__)
+ACQUIRE_MODES = {mode.name.lower(): mode for mode in ShareAcquireMode}
 TYPES: dict[str, AcknowledgeType] = {name: AcknowledgeType[name.upper()] for name in ACKNOWLEDGEMENTS}
 MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -63,11 +67,11 @@ class ShareConsumer:
         group: str,
         acknowledgement: Literal["implicit", "explicit"] = "implicit",
         acquire_mode: Literal["batch_optimized", "record_limit"] = "batch_optimized",
-        client_id: str = "hmb",
-        max_poll_records: int = 500,
-        max_bytes: int = 16 * 1024 * 1024,
-        request_timeout: float = 30.0,
-        retry_for: float = 30.0,
+        client_id: str = CLIENT_ID,
+        max_poll_records: int = MAX_POLL_RECORDS,
+        max_bytes: int = MAX_BYTES,
+        request_timeout: float = REQUEST_TIMEOUT,
+        retry_for: float = RETRY_FOR,
         security: Mapping[str, str] | None = None,
     ) -> None:
         """Join the group and subscribe to `topics`. Raises ValueError if an argument is not valid.
@@ -78,9 +82,9 @@ class ShareConsumer:
             raise ValueError("name at least one topic, and a group")
         if acknowledgement not in ("implicit", "explicit"):
             raise ValueError(f"acknowledgement is 'implicit' or 'explicit', not {acknowledgement!r}")
-        if acquire_mode not in ("batch_optimized", "record_limit"):
-            raise ValueError(f"acquire_mode is 'batch_optimized' or 'record_limit', not {acquire_mode!r}")
-        self._acquire_mode = ShareAcquireMode[acquire_mode.upper()]
+        if acquire_mode not in ACQUIRE_MODES:
+            raise ValueError(f"acquire_mode is {' or '.join(map(repr, ACQUIRE_MODES))}, not {acquire_mode!r}")
+        self._acquire_mode = ACQUIRE_MODES[acquire_mode]
         self._is_explicit = acknowledgement == "explicit"
         self._group, self._max_records, self._max_bytes = group, max_poll_records, max_bytes
         self._retry_for = retry_for

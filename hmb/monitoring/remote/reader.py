@@ -16,8 +16,9 @@ from hmb.client.admin import cluster, records, topics
 from hmb.client.admin.brokers import Brokers, PartitionResults, raised
 from hmb.client.admin.records import OffsetSpec, PartitionProducer
 from hmb.client.admin.topics import TopicDescription
-from hmb.client.offsets import IsolationLevelName, ListedOffset
+from hmb.client.offsets import ListedOffset
 from hmb.client.security.settings import ClientSecurity
+from hmb.defaults import IsolationLevelName
 from hmb.monitoring.remote.fetched import fetched_batch, fetched_batches
 from hmb.monitoring.remote.groups import read_groups, read_transactions
 from hmb.monitoring.sampling import Sampler, SampleRates

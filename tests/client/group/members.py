@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 import hmb
+from hmb.client.consuming import building
+from hmb.client.consuming.settings import ConsumerSettings
 from hmb.client.group.interface import MemberSettings
 from hmb.client.group.membership import join_group
 from hmb.client.metadata import Cluster
+from hmb.client.settings import with_defaults
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.topics import TopicPartition
@@ -35,6 +39,12 @@ CONSUMER: dict[str, Any] = {"group_protocol": "consumer"}
 KINDS = [pytest.param(EAGER, id="eager"), pytest.param(COOPERATIVE, id="cooperative"), pytest.param(CONSUMER, id="848")]
 
 OnCall = Callable[["Member", str, frozenset[TopicPartition]], None]
+
+
+def member_settings(group_id: str = "g", **settings: Any) -> MemberSettings:
+    """Return the settings of a member. Each setting that is not in `settings` has the consumer's default."""
+    defaults = cast(ConsumerSettings, with_defaults(ConsumerSettings, {}, "Consumer"))
+    return replace(building.member_settings(group_id, defaults), **settings)
 
 
 @contextmanager
@@ -62,7 +72,7 @@ class Member:
         self.on_call = on_call
         self.cluster = Cluster(servers)
         settings = {"heartbeat_interval": 0.02, "retry_backoff": 0.01, **settings}
-        self.membership = join_group(self.cluster, MemberSettings(group_id=group, **settings), self)
+        self.membership = join_group(self.cluster, member_settings(group, **settings), self)
         self.membership.subscribe(topics)
 
     def _note(self, name: str, partitions: Collection[TopicPartition]) -> None:

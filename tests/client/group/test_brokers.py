@@ -10,7 +10,7 @@ import pytest
 
 import hmb
 from hmb.client.connection import Connection
-from hmb.client.group.interface import MemberSettings, OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.group.membership import group_offsets
 from hmb.client.metadata import Cluster
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -22,7 +22,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import TopicPartition
-from tests.client.group.members import GROUP_CONFIG, KINDS, Member, group_servers, make_topic, share
+from tests.client.group.members import GROUP_CONFIG, KINDS, Member, group_servers, make_topic, member_settings, share
 from tests.client.scripted_broker import ScriptedBroker
 from tests.waiting import until
 
@@ -99,7 +99,7 @@ def test_offsets_of_a_group_without_members(servers: str) -> None:
     partitions = make_topic(servers, "offsets", 2)
     first, second = sorted(partitions)
     cluster = Cluster(servers)
-    offsets = group_offsets(cluster, MemberSettings(group_id="nobody"))
+    offsets = group_offsets(cluster, member_settings("nobody"))
     offsets.commit({first: OffsetAndMetadata(3, "three")})
     assert offsets.committed([first, second]) == {first: OffsetAndMetadata(3, "three"), second: None}
     answers: list[Exception | None] = []

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 from hmb.client.group.classic_member import ClassicGroupMember
-from hmb.client.group.interface import GroupMetadata, MemberSettings
+from hmb.client.group.interface import GroupMetadata
 from hmb.client.group.member import NEVER, ListenerCall, TopicLookup, TopicLookupResult
 from hmb.client.group.member_metadata import parse_assignment, subscriptions
 from hmb.client.group.member_states import ClassicMemberState
@@ -19,6 +19,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.topics import TopicPartition
 from tests.client.group.listener_calls import assigned, lost, revoked
+from tests.client.group.members import member_settings
 
 T = TypeVar("T")
 ME, OTHER = "me-1", "other-2"
@@ -38,7 +39,7 @@ class Driven:
     """A member whose two threads are replaced by calls of the test. The test also sets the clock."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
-        self.member = ClassicGroupMember(MemberSettings(group_id="g", **settings))
+        self.member = ClassicGroupMember(member_settings(**settings))
         self.now = 1000.0
         self.member.polled(self.now)
         self.member.subscribe(topics or ("a",))
@@ -92,7 +93,7 @@ def joined_as(*members: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
 
 
 def test_a_member_sends_no_request_before_it_subscribes() -> None:
-    member = ClassicGroupMember(MemberSettings(group_id="g"))
+    member = ClassicGroupMember(member_settings())
     member.polled(0)
     assert member.next_call() is None and member.next_request(0) is None and member.is_stable
     assert member.deadline() == NEVER

@@ -10,7 +10,7 @@ import pytest
 from hmb.client.connection import ConnectionFailed
 from hmb.client.coordinator import CoordinatorConnection
 from hmb.client.group.commits import CommittedOffsets
-from hmb.client.group.interface import GroupMetadata, MemberSettings, OffsetAndMetadata
+from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Cluster
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -21,6 +21,7 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommi
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import TopicPartition
+from tests.client.group.members import member_settings
 from tests.client.scripted_broker import HangUp, ScriptedBroker
 from tests.waiting import until
 
@@ -110,7 +111,7 @@ def offsets_of(
     **settings: Any,
 ) -> CommittedOffsets:
     cluster = Cluster(coordinator.broker.address)
-    return CommittedOffsets(cluster, MemberSettings(group_id="g", retry_backoff=0.001, **settings), identity, refused)
+    return CommittedOffsets(cluster, member_settings(retry_backoff=0.001, **settings), identity, refused)
 
 
 @pytest.mark.parametrize("version", FindCoordinatorRequest.versions)

@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 
 from hmb.client.group.consumer_member import ConsumerGroupMember
-from hmb.client.group.interface import MemberSettings
 from hmb.client.group.member import NEVER, ListenerCall, TopicLookup, TopicLookupResult
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_heartbeat import (
@@ -17,6 +16,7 @@ from hmb.protocol.messages.consumer_group_heartbeat import (
 )
 from hmb.protocol.topics import TopicPartition
 from tests.client.group.listener_calls import assigned, lost, revoked
+from tests.client.group.members import member_settings
 
 A, B = UUID(int=0xA), UUID(int=0xB)
 NAMES = {A: "a", B: "b"}
@@ -31,7 +31,7 @@ class Driven:
     """A member whose two threads are replaced by calls of the test. The test also sets the clock."""
 
     def __init__(self, *topics: str, **settings: Any) -> None:
-        self.member = ConsumerGroupMember(MemberSettings(group_id="g", group_protocol="consumer", **settings))
+        self.member = ConsumerGroupMember(member_settings(group_protocol="consumer", **settings))
         self.now = 1000.0
         self.member.polled(self.now)
         self.member.subscribe(topics or ("a",))
@@ -86,7 +86,7 @@ def owned_in(request: ConsumerGroupHeartbeatRequest) -> dict[UUID, list[int]] | 
 
 
 def test_a_member_sends_no_request_before_it_subscribes() -> None:
-    member = ConsumerGroupMember(MemberSettings(group_id="g"))
+    member = ConsumerGroupMember(member_settings())
     member.polled(0)
     assert member.next_call() is None and member.next_request(0) is None and member.is_stable
     assert member.deadline() == NEVER

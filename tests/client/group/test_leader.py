@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hmb.client.group.interface import MemberSettings
 from hmb.client.group.leader import GroupLeader
 from hmb.client.group.member import NO_PARTITIONS, TopicLookup
 from hmb.client.group.member_metadata import JoinedMember, parse_assignment, subscriptions
 from hmb.protocol.topics import TopicPartition
+from tests.client.group.members import member_settings
 
-SETTINGS = MemberSettings(group_id="g", heartbeat_interval=3.0, metadata_max_age=300.0)
+SETTINGS = member_settings(heartbeat_interval=3.0, metadata_max_age=300.0)
 
 
 def joined(member_id: str, *topics: str) -> JoinedMember:

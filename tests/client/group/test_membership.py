@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hmb.client.group.interface import MemberSettings, OffsetAndMetadata
+from hmb.client.group.interface import OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from tests.client.group.members import (
@@ -20,6 +20,7 @@ from tests.client.group.members import (
     add_partitions,
     group_servers,
     make_topic,
+    member_settings,
     share,
 )
 from tests.waiting import until
@@ -316,4 +317,4 @@ def test_settings_that_cannot_work_are_refused() -> None:
         ({"session_timeout": 1e9}, "above 0 and below 2,147,483"),
     ):
         with pytest.raises(ValueError, match=why):
-            MemberSettings(**{"group_id": "g", **settings})  # type: ignore[arg-type]
+            member_settings(**settings)

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from hmb.client.group.classic_member import ClassicGroupMember
 from hmb.client.group.consumer_member import ConsumerGroupMember
-from hmb.client.group.interface import MemberSettings
 from hmb.client.group.member import GroupMember, ListenerCall, ListenerMethod, TopicLookup, TopicLookupResult
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call as WaitingCall
@@ -34,6 +33,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
+from tests.client.group.members import member_settings
 from tests.coordinator.modern.consumer_driver import Topics
 from tests.coordinator.settings import consumer_group_settings, group_settings
 
@@ -172,7 +172,7 @@ class World:
 
     def start(self, number: int) -> None:
         if number not in self.clients:
-            client = Client(self._make(MemberSettings(group_id="g", **TIMES, **self._kind)))
+            client = Client(self._make(member_settings(**TIMES, **self._kind)))
             client.member.subscribe(["a", "b"])
             self.clients[number] = client
 
