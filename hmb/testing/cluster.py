@@ -38,7 +38,8 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.listeners import Listener
-from hmb.broker.security.acls.refusal import merge, refuse, split
+from hmb.broker.security.acls.refusal import merge, refuse
+from hmb.broker.security.acls.splitting import split
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError

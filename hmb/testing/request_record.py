@@ -27,7 +27,8 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS
-from hmb.broker.security.acls.refusal import ERROR_FIELDS, split
+from hmb.broker.security.acls.refusal import ERROR_FIELDS
+from hmb.broker.security.acls.splitting import split
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name

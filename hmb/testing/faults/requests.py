@@ -36,7 +36,8 @@ from hmb.broker.context import RequestContext
 from hmb.broker.deferred import final
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
-from hmb.broker.security.acls.refusal import error_places, merge, named_by, refuse, split
+from hmb.broker.security.acls.refusal import error_places, merge, refuse
+from hmb.broker.security.acls.splitting import named_by, split
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, Acks
 from hmb.protocol.errors import ErrorCode
@@ -52,6 +53,7 @@ from hmb.testing.faults.names import api_key, error_code
 
 LOGGER = logging.getLogger(__name__)
 Cut = Literal["before", "after"]
+MESSAGE = "a fault of the test"  # in each response that has a field for the text of the error
 
 
 @dataclass(slots=True, eq=False)
@@ -241,7 +243,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     refused, rest = request, None
     if fault.topic is not None:
         refused, rest = split(request, context, fault.selects)
-    error = refuse(refused, context.version, fault.error)
+    error = refuse(refused, context.version, fault.error, MESSAGE)
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:

@@ -18,8 +18,9 @@ Read in this order:
 5. `special_guards.py` the guards of APIs that no rule describes; `topic_guards.py`, `group_guards.py` and
                        `transaction_guards.py` contain most of them
 6. `bindings.py`       the creation, the search and the deletion of ACLs
-7. `refusal.py`        responses with error codes for any API
-8. `list_refusals.py`  responses with error codes for APIs that change lists of ACLs, quotas, users or log directories
+7. `splitting.py`      divides a request of any API into the forbidden part and the permitted part
+8. `refusal.py`        responses with error codes for any API; `identities.py` finds the items that belong together
+9. `list_refusals.py`  responses with error codes for APIs that change lists of ACLs, quotas, users or log directories
 
 Source: KIP-11, KIP-290, KIP-801; `StandardAuthorizer` of Kafka.
 """

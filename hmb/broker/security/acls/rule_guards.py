@@ -20,8 +20,9 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.list_refusals import REFUSALS
-from hmb.broker.security.acls.refusal import merge, refuse, split, topic_name
+from hmb.broker.security.acls.refusal import merge, refuse
 from hmb.broker.security.acls.rules import ERRORS, RULES, ApiRule, ItemRule
+from hmb.broker.security.acls.splitting import split, topic_name
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.enums import AclResourceType
@@ -50,7 +51,7 @@ def refuse_all(request: Any, context: RequestContext, resource_type: AclResource
     code = ERRORS[resource_type]
     if request.api_key in REFUSALS:
         return REFUSALS[request.api_key](request, code)
-    response = refuse(request, context.version, code, code.message)
+    response = refuse(request, context.version, code)
     if request.api_key in WITHOUT_ITEMS:
         _clear_below_errors(response)
     if request.api_key == ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:

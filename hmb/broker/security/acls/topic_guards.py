@@ -7,7 +7,7 @@ from typing import Any
 
 from hmb.broker.context import RequestContext
 from hmb.broker.security.acls.authorizer import Access
-from hmb.broker.security.acls.refusal import refuse, split, topic_name
+from hmb.broker.security.acls.refusal import refuse
 from hmb.broker.security.acls.rule_guards import (
     CLUSTER,
     TOPIC,
@@ -20,6 +20,7 @@ from hmb.broker.security.acls.rule_guards import (
     refuse_part,
     when_ready,
 )
+from hmb.broker.security.acls.splitting import split, topic_name
 from hmb.protocol.enums import CLUSTER_NAME
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode

@@ -6,7 +6,7 @@ from typing import Any
 
 from hmb.broker.context import RequestContext
 from hmb.broker.security.acls.authorizer import Access
-from hmb.broker.security.acls.refusal import merge, refuse, split
+from hmb.broker.security.acls.refusal import merge, refuse
 from hmb.broker.security.acls.rule_guards import (
     CLUSTER,
     TOPIC,
@@ -15,6 +15,7 @@ from hmb.broker.security.acls.rule_guards import (
     Handle,
     refuse_all,
 )
+from hmb.broker.security.acls.splitting import split
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.add_partitions_to_txn import FIRST_VERSION_OF_BROKERS

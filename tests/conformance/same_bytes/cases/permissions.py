@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from hmb.broker.handlers import HANDLERS
-from hmb.broker.security.acls.refusal import TOPIC_LISTS
+from hmb.broker.security.acls.splitting import TOPIC_LISTS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import AclOperation, AclPatternType, AclPermission, AclResourceType, CoordinatorType
 from hmb.protocol.enums import ResourceType as Type

@@ -1,0 +1,57 @@
+"""Reads from the message classes which of a message's fields identify something, for example a topic.
+
+The broker refuses a part of a request, and the response must contain an error code for exactly this part. So the broker
+must know which item of the response belongs to which item of the request. Both items have fields with the same meaning,
+but often with different names. For example, a topic's name is in the field `name`, `topic` or `topic_name`. The table
+IDENTITIES contains the meanings of all these names. With this table, `splitting.py` and `refusal.py` need no code for
+each API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hmb.protocol.fields import Field, version_range
+from hmb.protocol.schema import Struct
+
+IDENTITIES: Mapping[str, str] = {
+    **dict.fromkeys(("name", "topic", "topic_name"), "topic"),
+    "topic_id": "topic id",
+    **dict.fromkeys(("partition_index", "index", "partition", "partition_id"), "partition"),
+    **dict.fromkeys(("key", "group_id", "transactional_id", "producer_id", "member_id", "group_instance_id"), ""),
+    **dict.fromkeys(("resource_type", "resource_name"), ""),
+}
+"""The meaning of each field that identifies an item of an array. For example, "name" and "topic_name" mean a topic.
+
+An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
+"""
+
+# These dicts replace @cache. mypy rejects @cache here: it takes a class for unhashable if its instances are unhashable.
+_IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
+_EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
+
+
+def identity_of(name: str) -> str | None:
+    """Return what a field identifies, for example "topic". Return None if the field identifies nothing."""
+    return IDENTITIES[name] or name if name in IDENTITIES else None
+
+
+def identities_in(struct: type[Struct]) -> Mapping[str, str]:
+    """Return the fields of `struct` that identify something, such as `{"topic": "name", "topic id": "topic_id"}`."""
+    if (kept := _IDENTITIES_IN.get(struct)) is None:
+        kept = {identity: name for name in struct.fields if (identity := identity_of(name))}
+        _IDENTITIES_IN[struct] = kept
+    return kept
+
+
+def item_struct(field: Field) -> type[Struct] | None:
+    """Return the class of an array's items. Return None if the field is no array of structs."""
+    return None if field.item is None else field.item.struct
+
+
+def fields_of(struct: type[Struct], version: int) -> Mapping[str, Field]:
+    """Return the fields of `struct` in a version. Cache the result, because a request can have thousands of items."""
+    if (kept := _EXISTING.get((struct, version))) is None:
+        kept = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
+        _EXISTING[struct, version] = kept
+    return kept
