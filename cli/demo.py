@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from hmb.defaults import DEFAULT_HOST
+
 from . import demo_data
 from .broker import running_broker
 from .shared.errors import DAMAGE, CliError
@@ -97,7 +99,7 @@ def command(data_dir: Path | None, as_json: bool) -> None:
 def run_broker(directory: Path, result: DemoResult) -> None:
     """Start a broker, send the data, read the data back, look up a time, and stop the broker."""
     started = time.monotonic()
-    with running_broker(directory, "127.0.0.1", 0, {}) as broker:
+    with running_broker(directory, DEFAULT_HOST, 0, {}) as broker:
         servers = broker.bootstrap_servers
         seconds = time.monotonic() - started
         step(f"A broker listens on {servers}, {seconds:.2f} s after the start. Its files are in")

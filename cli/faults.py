@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from hmb.defaults import CUTS, DISK_FAULT_KINDS
+
 from .shared.errors import UNREACHABLE, USAGE, CliError
 from .shared.output import print_json
 from .shared.parameters import IntRange
@@ -55,7 +57,7 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--delay", type=float, help="Wait this time (seconds) before the request is handled.")
 @click.option("--drop", is_flag=True, default=None, help="Send no response.")
 @click.option(
-    "--cut", type=click.Choice(["before", "after"]), help="Close the connection before or after handling the request."
+    "--cut", type=click.Choice(CUTS), help="Close the connection before or after handling the request."
 )
 @click.option("--throttle-ms", type=IntRange(0), help="Send this throttle time (ms) in the response.")
 @_port_options
@@ -65,7 +67,7 @@ def add(address: str, token: str, **fault: Any) -> None:
 
 
 @command.command()
-@click.argument("kind", type=click.Choice(["full", "failing", "slow"]))
+@click.argument("kind", type=click.Choice(DISK_FAULT_KINDS))
 @click.option("--topic", help="Change only the access to files of this topic.")
 @click.option("--seconds", type=float, help="With slow: wait this time (seconds) before each write and each sync.")
 @_port_options

@@ -25,6 +25,14 @@ OFFSET_NAMES: tuple[OffsetName, ...] = get_args(OffsetName)
 IsolationLevelName = Literal["read_uncommitted", "read_committed"]  # `ISOLATION_LEVELS` contains their numbers
 ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
+Cut = Literal["before", "after"]  # when a simulated fault closes the connection of a request
+CUTS: tuple[Cut, ...] = get_args(Cut)
+DiskFaultKind = Literal["full", "failing", "slow"]  # the simulated faults of a disk
+DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
+
+# Seconds without a heartbeat until a session of Hailstorm's registry ends. This time is long enough for a busy process.
+REGISTRY_SESSION_TIMEOUT = 5.0
+GRACE_PERIOD = 1.0  # seconds between two snapshots of Hailstorm
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
 
 # The names of the SCRAM mechanisms, and the smallest and the largest number of iterations (hmb/security/scram.py).

@@ -9,7 +9,7 @@ import click
 from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.errors import CliError
 from ..shared.output import plural, print_json, print_rows
-from ..shared.subjects import optional_topics_argument
+from ..shared.subjects import internal_option, optional_topics_argument
 
 if TYPE_CHECKING:
     from hmb.client import Admin
@@ -22,7 +22,7 @@ API = ("key", "api", "broker_versions", "hmb_versions", "used_version")
 
 @click.command()
 @optional_topics_argument
-@click.option("-i", "--internal", is_flag=True, help="Without TOPICS, also show Kafka's internal topics.")
+@internal_option
 @click.option("--versions", is_flag=True, help="Show the APIs of each broker, with the versions of each API.")
 @click.option("--health", is_flag=True, help="Show only problems. The exit code is 1 if there is one.")
 @cluster_options

@@ -10,7 +10,7 @@ from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.completion import complete_topics
 from ..shared.output import print_rows
 from ..shared.parameters import topic_partitions
-from ..shared.subjects import Partitions, chosen_partitions, raise_failures, subject
+from ..shared.subjects import Partitions, chosen_partitions, internal_option, raise_failures, subject
 from ..shared.times import moment
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def point(text: str) -> tuple[str, OffsetSpec]:
 @click.option(
     "--time", "points", type=point, multiple=True, metavar="TIME", help="Show the first offset at or after this time."
 )
-@click.option("-i", "--internal", is_flag=True, help="Without TOPICS, also show Kafka's internal topics.")
+@internal_option
 @click.option(
     "--committed", is_flag=True, help="Show the last stable offset: the end for consumers with read_committed."
 )

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 REGISTRY_CONNECT_TIMEOUT = 5.0  # seconds
 
 topology_argument = click.argument("topology", metavar="MODULE:NAME")
+workers_option = click.option(
+    "--workers", type=click.IntRange(min=1),
+    help="Run the processors in this number of processes, not in threads.",
+)
 store_argument = click.argument("store", type=NewPath(path_type=Path), metavar="STORE")
 
 

@@ -23,7 +23,7 @@ import click
 from ..shared.errors import CliError
 from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath, servers
-from .arguments import errors_as_lines
+from .arguments import errors_as_lines, workers_option
 
 if TYPE_CHECKING:
     from hmb.hailstorm.runners import RunResult, ThreadRunner
@@ -45,10 +45,7 @@ SEND_AT_ONCE = 200  # with --rate: the number of records to send between two pau
     "--rate", type=click.FloatRange(min=1),
     help="The number of records to send per second. By default, as fast as possible.",
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1),
-    help="Run the processors in this number of processes, not in threads.",
-)
+@workers_option
 @click.option("--kill", is_flag=True, help="Crash a processor every two seconds.")
 @click.option(
     "--plot", type=NewPath(path_type=Path),

@@ -6,18 +6,20 @@ import threading
 
 import click
 
+from hmb.defaults import DEFAULT_HOST, REGISTRY_SESSION_TIMEOUT
+
 from .arguments import AddressType
 
 
 @click.command("registry")
 @click.option(
-    "--listen", type=AddressType(), default="127.0.0.1:4181", show_default=True,
+    "--listen", type=AddressType(), default=f"{DEFAULT_HOST}:4181", show_default=True,
     help="The address to which processors connect.",
 )
 @click.option(
     "--session-timeout",
     type=click.FloatRange(min=0.2),
-    default=5.0,
+    default=REGISTRY_SESSION_TIMEOUT,
     show_default=True,
     help="The registry removes a processor after this number of seconds without a heartbeat.",
 )

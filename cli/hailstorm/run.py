@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.defaults import DEFAULT_HOST, GRACE_PERIOD
+
 from ..shared.client_options import ClientConfig, client_options, security_settings
 from ..shared.errors import CliError
 from ..shared.interruption import sigterm_as_ctrl_c
 from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath
 from ..shared.streams import reader_has_left
-from .arguments import AddressType, connect, errors_as_lines, refuse_second_run, registry_file, topology_argument
+from .arguments import (
+    AddressType,
+    connect,
+    errors_as_lines,
+    refuse_second_run,
+    registry_file,
+    topology_argument,
+    workers_option,
+)
 
 if TYPE_CHECKING:
     from hmb.hailstorm.runners import Runner, RunResult, RunSettings
@@ -37,10 +47,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
     show_default="hailstorm-snapshots",
     help="The snapshot store: a directory, or an SQLite file (.db, .sqlite).",
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1),
-    help="Run the processors in this number of processes, not in threads.",
-)
+@workers_option
 @click.option("--until-end", is_flag=True, help="End after the last record that the topics contain now.")
 @click.option(
     "--allow-expired", is_flag=True,
@@ -49,7 +56,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 @click.option(
     "--grace-period",
     type=click.FloatRange(min=0),
-    default=1.0,
+    default=GRACE_PERIOD,
     show_default=True,
     help="The time between two snapshots, in seconds.",
 )
@@ -60,7 +67,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 @click.option("--registry", type=AddressType(), help="The registry to use with --processor.")
 @click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble to use as the registry with --processor.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True,
+    "--host", default=DEFAULT_HOST, show_default=True,
     help="The address at which other processors reach this processor.",
 )
 @click.option("--quiet", is_flag=True, help="Show no live display.")

@@ -14,7 +14,7 @@ from hmb.protocol.enums import ISOLATION_LEVELS, GroupType
 
 from ..shared.client_options import ClientConfig, client_options, consumer_settings
 from ..shared.completion import complete_groups, complete_partitions
-from ..shared.headings import under
+from ..shared.headings import under, with_options
 from ..shared.parameters import IntRange, delimiter, name_value, partition_numbers, regular_expression
 from ..shared.subjects import optional_topics_argument
 from .filters import HeaderFilter, Search, bytes_expression, header_expression
@@ -247,6 +247,4 @@ OPTIONS: list[Callable[[Any], Any]] = [
 
 def consume_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options to a command that takes the fields of `ConsumeOptions`."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, OPTIONS)

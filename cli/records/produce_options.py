@@ -18,7 +18,7 @@ from hmb.units import UNITS
 
 from ..shared.client_options import ClientConfig, client_options, producer_settings
 from ..shared.completion import complete_partitions, complete_topics
-from ..shared.headings import under
+from ..shared.headings import under, with_options
 from ..shared.parameters import IntRange, delimiter, name_value, topic_name
 from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 
@@ -181,6 +181,4 @@ OPTIONS: list[Callable[[Any], Any]] = [
 
 def produce_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options to a command that takes the fields of `ProduceOptions`."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, OPTIONS)

@@ -51,3 +51,10 @@ def under(heading: str) -> Callable[..., Callable[[F], F]]:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)
 
     return option
+
+
+def with_options(command: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Callable[..., Any]:
+    """Add options to a command. `--help` shows the options of each heading in the order of `options`."""
+    for option in reversed(options):
+        command = option(command)
+    return command

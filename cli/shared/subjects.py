@@ -73,6 +73,9 @@ group_argument = subject("group", "-G", complete=complete_groups)
 groups_argument = subject("group", "-G", complete=complete_groups, several=True)
 optional_groups_argument = subject("group", "-G", complete=complete_groups, several=True, required=False)
 
+internal_option = click.option(
+    "-i", "--internal", is_flag=True, help="Without TOPICS, also show Kafka's internal topics."
+)
 pattern_option = click.option(
     *("-r", "--pattern", "--regex", "is_pattern"),
     is_flag=True,

@@ -92,6 +92,12 @@ def metadata_length(metadata: str | None) -> int:
     return len(metadata.encode("utf-16-le")) // 2
 
 
+def check_named_once(times: int) -> None:
+    """Raise INVALID_REQUEST if a request that creates or changes topics contains the same topic several times."""
+    if times > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
+
+
 def check_repetitions(names: Iterable[Hashable]) -> None:
     """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
 

@@ -1,4 +1,4 @@
-"""Kafka's four security protocols, and the text that error messages show instead of a secret.
+"""Kafka's four security protocols, the names of SASL mechanisms, and texts for error messages.
 
 Each listener of a broker uses one of these protocols.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 HIDDEN = "[hidden]"  # error messages contain this text instead of a secret
+PLAIN_MECHANISM, OAUTH_MECHANISM = "PLAIN", "OAUTHBEARER"  # `scram.py` declares the other mechanisms
+NO_KERBEROS = "; GSSAPI is Kerberos, which HMB does not have"  # the end of an error message about mechanisms
 
 
 class SecurityProtocol(StrEnum):

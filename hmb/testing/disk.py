@@ -29,9 +29,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
 from hmb.broker.lifecycle import BrokerServer
+from hmb.defaults import DISK_FAULT_KINDS, DiskFaultKind
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records.batch import LOG_OVERHEAD
@@ -41,7 +41,6 @@ from hmb.testing.arguments import Seconds, check_text
 from hmb.testing.errors import BrokerNotRunning, FaultError
 
 LOGGER = logging.getLogger(__name__)
-Kind = Literal["full", "failing", "slow"]
 ERRORS = {"full": errno.ENOSPC, "failing": errno.EIO}
 PWRITEV, FDATASYNC = os.pwritev, os.fdatasync
 CHANGED = threading.Lock()  # guards ACTIVE, os.pwritev and os.fdatasync
@@ -54,7 +53,7 @@ class DiskFault:
     Two faults are never equal, even if all their values are the same.
     """
 
-    kind: Kind
+    kind: DiskFaultKind
     topic: str | None
     seconds: float  # how long a slow disk waits before each write and each sync; 0 for other kinds
     broker: DiskFaults
@@ -101,7 +100,7 @@ class DiskFaults:
         """
         self._server = None
 
-    def add(self, kind: Kind, *, topic: str | None = None, seconds: Seconds = 0.0) -> DiskFault:
+    def add(self, kind: DiskFaultKind, *, topic: str | None = None, seconds: Seconds = 0.0) -> DiskFault:
         """Add a fault for all log files of the broker, or only for one topic's files, and return the fault.
 
         The kinds:
@@ -112,8 +111,8 @@ class DiskFaults:
 
         Raises FaultError for an unknown kind, for a slow disk without `seconds`, and for `seconds` with other kinds.
         """
-        if kind not in get_args(Kind):
-            raise FaultError(f"the disk cannot be {kind!r}; possible: {', '.join(get_args(Kind))}")
+        if kind not in DISK_FAULT_KINDS:
+            raise FaultError(f"the disk cannot be {kind!r}; possible: {', '.join(DISK_FAULT_KINDS)}")
         check_text("topic", topic)
         wait = arguments.seconds("seconds", seconds)
         if (kind == "slow") != (wait > 0):
@@ -152,7 +151,7 @@ class DiskFaults:
             return [fault for fault in ACTIVE if fault.broker is self]
 
     @contextmanager
-    def _during(self, kind: Kind, topic: str | None, seconds: Seconds = 0.0) -> Iterator[None]:
+    def _during(self, kind: DiskFaultKind, topic: str | None, seconds: Seconds = 0.0) -> Iterator[None]:
         fault = self.add(kind, topic=topic, seconds=seconds)
         try:
             yield

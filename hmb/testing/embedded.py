@@ -35,6 +35,7 @@ from hmb.broker.dispatch import Handler
 from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.network.listeners import Listener
 from hmb.broker.topics.topic import Topic
+from hmb.defaults import DEFAULT_HOST
 from hmb.monitoring.collecting import collect
 from hmb.monitoring.state import BrokerState
 from hmb.protocol.api_keys import ApiKey
@@ -82,7 +83,7 @@ class Broker:
     def __init__(
         self,
         data_dir: str | Path | None = None,
-        host: str = "127.0.0.1",
+        host: str = DEFAULT_HOST,
         port: int = 0,
         config: Mapping[str, Setting] | None = None,
         as_version: str | None = None,

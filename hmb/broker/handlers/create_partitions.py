@@ -19,6 +19,7 @@ from collections import Counter
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.security.quotas.partitions import charge_partitions
+from hmb.broker.shared_responses import check_named_once
 from hmb.broker.topics.replicas import check_replicas
 from hmb.broker.topics.topic import NewPartitions
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -37,8 +38,7 @@ def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreateP
         topic_response = TopicResponse(name=wanted.name)
         response.results.append(topic_response)
         with error_code_in(topic_response):
-            if times[wanted.name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
+            check_named_once(times[wanted.name])
             checked = _checked(wanted, context)
             if not request.validate_only:
                 new = checked.total - len(checked.topic.partitions)

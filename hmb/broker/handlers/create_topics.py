@@ -26,6 +26,7 @@ from hmb.broker.config.entries import topic_entries
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.security.quotas.partitions import charge_partitions
+from hmb.broker.shared_responses import check_named_once
 from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -43,8 +44,7 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
         topic_response = TopicResponse(name=wanted.name, error_message=None)
         response.topics.append(topic_response)
         with error_code_in(topic_response):
-            if times[wanted.name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
+            check_named_once(times[wanted.name])
             checked = _checked(wanted, context)
             if not request.validate_only:
                 charge_partitions(context, checked.total, CreateTopicsResponse.FIRST_VERSION_OF_THROTTLING)

@@ -18,6 +18,7 @@ from collections import Counter
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.security.quotas.partitions import charge_partitions
+from hmb.broker.shared_responses import check_named_once
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -42,8 +43,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
         with error_code_in(topic_response):
             if (wanted.name is None) != bool(wanted.topic_id.int):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic needs either a name or an id, not both")
-            if count > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
+            check_named_once(count)
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
             topic_response.name, topic_response.topic_id = topic.name, topic.id
             charge_partitions(context, len(topic.partitions), DeleteTopicsResponse.FIRST_VERSION_OF_THROTTLING)

@@ -22,11 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-PLAIN_MECHANISM, OAUTH_MECHANISM = "PLAIN", "OAUTHBEARER"
+from hmb.defaults import SCRAM_NAMES
+from hmb.security.protocols import OAUTH_MECHANISM, PLAIN_MECHANISM
+
 MODULES = {
     PLAIN_MECHANISM: "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    **dict.fromkeys(SCRAM_NAMES, "org.apache.kafka.common.security.scram.ScramLoginModule"),
     OAUTH_MECHANISM: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
 OPTION = re.compile(r"""\s*([\w.-]+)\s*=\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^\s;"']+)""")

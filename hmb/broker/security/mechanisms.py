@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 from hmb.broker.security import users
-from hmb.broker.security.jaas import OAUTH_MECHANISM, PLAIN_MECHANISM
 from hmb.broker.security.login import Exchange
 from hmb.broker.security.plain import PlainExchange
 from hmb.broker.security.scram import ScramExchange
@@ -14,6 +13,7 @@ from hmb.broker.security.settings import ListenerSecurity
 from hmb.broker.security.store import SecurityStore
 from hmb.broker.security.tokens.delegation import DelegationTokens
 from hmb.broker.security.tokens.oauthbearer import OauthExchange
+from hmb.security.protocols import OAUTH_MECHANISM, PLAIN_MECHANISM
 from hmb.security.scram import SCRAM_MECHANISMS
 
 

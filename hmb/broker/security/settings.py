@@ -26,8 +26,6 @@ from hmb.broker.config.limits import LIMIT_NAMES, LISTENER_LIMITS
 from hmb.broker.config.security import AUTHORIZATION, SECURITY
 from hmb.broker.security.jaas import (
     MODULES,
-    OAUTH_MECHANISM,
-    PLAIN_MECHANISM,
     JaasError,
     check_oauth,
     parse_jaas,
@@ -36,7 +34,7 @@ from hmb.broker.security.jaas import (
 )
 from hmb.broker.security.tokens.oauth_settings import HANDLER, token_check
 from hmb.protocol.enums import ConfigType
-from hmb.security.protocols import HIDDEN, SecurityProtocol
+from hmb.security.protocols import HIDDEN, NO_KERBEROS, OAUTH_MECHANISM, PLAIN_MECHANISM, SecurityProtocol
 
 if TYPE_CHECKING:
     from hmb.broker.security.acls.authorizer import Authorizer
@@ -195,7 +193,7 @@ def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
     names = split_list(given)
     if unknown := [name for name in names if name not in MODULES]:
         offered = f"HMB offers {', '.join(MODULES)}"
-        kerberos = "; GSSAPI is Kerberos, which HMB does not have" if "GSSAPI" in unknown else ""
+        kerberos = NO_KERBEROS if "GSSAPI" in unknown else ""
         problem = f"listener {listener}: {', '.join(unknown)} is not a mechanism of HMB; {offered}{kerberos}"
         raise ConfigError(problem, "sasl.enabled.mechanisms", given)
     if not names:

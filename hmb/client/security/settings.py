@@ -28,12 +28,11 @@ from hmb.client.security.oauth import TokenSource
 from hmb.client.security.tls import new_context
 from hmb.protocol.errors import HmbError
 from hmb.security import web_addresses
-from hmb.security.protocols import HIDDEN, SecurityProtocol
+from hmb.security.protocols import HIDDEN, NO_KERBEROS, OAUTH_MECHANISM, PLAIN_MECHANISM, SecurityProtocol
 from hmb.security.scram import SCRAM_MECHANISMS
 from hmb.security.stores import TlsSettingError, TlsSettings
 
-OAUTH_MECHANISM = "OAUTHBEARER"
-MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS, OAUTH_MECHANISM)
+MECHANISMS = (PLAIN_MECHANISM, *SCRAM_MECHANISMS, OAUTH_MECHANISM)
 OTHER_NAMES = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
 TLS_NAMES = [f"ssl.{name.replace('_', '.')}" for name in TlsSettings.__dataclass_fields__]
 NAMES = [
@@ -114,7 +113,7 @@ def _mechanism_of(values: Mapping[str, str]) -> str:
     if mechanism not in MECHANISMS:
         problem = f"must be one of {', '.join(MECHANISMS)}"
         if mechanism == "GSSAPI":
-            problem += "; GSSAPI is Kerberos, which HMB does not have"
+            problem += NO_KERBEROS
         raise SecuritySettingError("sasl.mechanism", mechanism, problem)
     return mechanism
 

@@ -11,8 +11,9 @@ from hmb.coordinator.modern.heartbeat_checks import (
     empty_fields,
 )
 from hmb.coordinator.streams.tasks import Tasks, tasks_in
+from hmb.coordinator.streams.topology import invalid_topology
 from hmb.protocol.enums import JOIN_EPOCH, STATIC_LEAVE_EPOCH
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.streams_group_describe import StreamsGroupDescribeResponse
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from hmb.protocol.topics import INTERNAL_TOPICS, check_topic_name
@@ -83,9 +84,10 @@ def owned_by(request: StreamsGroupHeartbeatRequest) -> Tasks | None:
 def _check_names(topology: RequestedTopology) -> None:
     names = topics_of(topology)
     if internal := [name for name in names if name in INTERNAL_TOPICS]:
-        raise _invalid(f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited.")
+        named = ",".join(internal)
+        raise invalid_topology(f"Use of Kafka internal topics {named} in a Kafka Streams topology is prohibited.")
     if illegal := [name for name in names if not _is_legal(name)]:
-        raise _invalid(f"Topic names {','.join(illegal)} are not valid topic names.")
+        raise invalid_topology(f"Topic names {','.join(illegal)} are not valid topic names.")
 
 
 def _is_legal(name: str) -> bool:
@@ -99,20 +101,20 @@ def _is_legal(name: str) -> bool:
 def _check_topology(topology: RequestedTopology) -> None:
     """Check the rules for the topology of an application. Raises STREAMS_INVALID_TOPOLOGY."""
     if topology.epoch < 0:
-        raise _invalid(f"The topology epoch is {topology.epoch}, but must not be negative.")
+        raise invalid_topology(f"The topology epoch is {topology.epoch}, but must not be negative.")
     times = Counter(each.subtopology_id for each in topology.subtopologies)
     if repeated := [name for name, count in times.items() if count > 1]:
-        raise _invalid(f"The topology contains subtopology {repeated[0]} twice.")
+        raise invalid_topology(f"The topology contains subtopology {repeated[0]} twice.")
     for each in topology.subtopologies:
         for topic in each.state_changelog_topics:
             if topic.partitions:
-                raise _invalid(
+                raise invalid_topology(
                     f"Changelog topic {topic.name} must have an undefined partition count, but it is set to "
                     f"{topic.partitions}."
                 )
         for topic in each.repartition_source_topics:
             if topic.partitions < 0:
-                raise _invalid(f"Repartition topic {topic.name} has {topic.partitions} partitions.")
+                raise invalid_topology(f"Repartition topic {topic.name} has {topic.partitions} partitions.")
         _check_copartition_groups(each)
 
 
@@ -122,8 +124,5 @@ def _check_copartition_groups(subtopology: RequestedSubtopology) -> None:
         numbers = [(number, sources) for number in group.source_topics]
         numbers += [(number, repartition) for number in group.repartition_source_topics]
         if any(not 0 <= number < count for number, count in numbers):
-            raise _invalid(f"A copartition group of subtopology {subtopology.subtopology_id} names an unknown topic.")
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, why)
+            what = f"A copartition group of subtopology {subtopology.subtopology_id}"
+            raise invalid_topology(f"{what} names an unknown topic.")

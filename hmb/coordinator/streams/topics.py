@@ -30,7 +30,7 @@ from typing import NamedTuple
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.streams.records import Subtopology
 from hmb.coordinator.streams.tasks import TaskId
-from hmb.coordinator.streams.topology import Topology, all_topics, internal_topics_of, sources_of
+from hmb.coordinator.streams.topology import Topology, all_topics, internal_topics_of, invalid_topology, sources_of
 from hmb.protocol.enums import StreamsStatus
 from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -129,7 +129,7 @@ class _Counts:
             raise TopicProblem(StreamsStatus.MISSING_SOURCE_TOPICS, text)
         for each in self._subtopologies:
             if not sources_of(each):
-                raise _invalid(f"No source topics found for subtopology {each.subtopology_id}")
+                raise invalid_topology(f"No source topics found for subtopology {each.subtopology_id}")
 
     def decide_repartition_topics(self) -> None:
         """Decide the partition counts of all repartition topics.
@@ -150,12 +150,12 @@ class _Counts:
                 if known:
                     self.decided[name] = max(known)
             if len(self.decided) == before:
-                raise _invalid(
+                raise invalid_topology(
                     "Failed to compute number of partitions for all repartition topics. There may be loops in the "
                     "topology that cannot be resolved."
                 )
         if self._repartition.keys() - self.decided.keys():
-            raise _invalid(
+            raise invalid_topology(
                 "Failed to compute number of partitions for all repartition topics, because a repartition source "
                 "topic is never used as a sink topic."
             )
@@ -192,7 +192,7 @@ class _Counts:
         """Return the number of tasks of each subtopology."""
         tasks = {each.subtopology_id: max(map(self._count, sources_of(each))) for each in self._subtopologies}
         if sum(tasks.values()) > MOST_TASKS:
-            raise _invalid(f"The topology has {sum(tasks.values())} tasks; the limit is {MOST_TASKS}.")
+            raise invalid_topology(f"The topology has {sum(tasks.values())} tasks; the limit is {MOST_TASKS}.")
         return tasks
 
     def internal_topics(self, tasks: Mapping[str, int]) -> dict[str, InternalTopic]:
@@ -226,7 +226,3 @@ def _summary(names: Iterable[str]) -> str:
     ordered = sorted(names)
     more = len(ordered) - MOST_NAMED
     return ", ".join(ordered[:MOST_NAMED]) + (f" and {more} additional topics" if more > 0 else "")
-
-
-def _invalid(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, why)

@@ -24,9 +24,15 @@ from collections.abc import Iterable
 
 from hmb.coordinator.journal.records import encode_value
 from hmb.coordinator.streams.records import StreamsGroupTopologyValue, Subtopology
+from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 Topology = StreamsGroupTopologyValue
+
+
+def invalid_topology(why: str) -> KafkaError:
+    """Return the error for a topology that can never run."""
+    return KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, why)
 
 
 def topology_of(request: StreamsGroupHeartbeatRequest.Topology) -> Topology:

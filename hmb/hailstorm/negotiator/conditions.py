@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hmb.client import TopicPartition
+from hmb.defaults import GRACE_PERIOD
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.negotiator.steps import NegotiatorEvent
@@ -32,7 +33,7 @@ class NegotiatorSettings:
     If `grace_period` is None, the negotiator takes only one snapshot, when the topology ends.
     """
 
-    grace_period: float | None = 1.0
+    grace_period: float | None = GRACE_PERIOD
     patience: float = 30.0  # the longest time that a phase waits for the answers of processors
 
 

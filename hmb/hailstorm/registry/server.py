@@ -27,6 +27,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from hmb.defaults import DEFAULT_HOST, REGISTRY_SESSION_TIMEOUT
 from hmb.hailstorm.errors import HailstormError
 from hmb.hailstorm.registry.local import LocalRegistry, LocalSession
 from hmb.hailstorm.registry.sessions import SessionExpiredError
@@ -34,14 +35,17 @@ from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
 MOST_OUTGOING = 10_000  # the largest number of answers and changes that wait in the queue of one client
-SESSION_TIMEOUT = 5.0  # seconds without a heartbeat until a session ends; long enough for a busy process
 
 
 class RegistryServer:
     """Serves a registry at a port. One thread accepts connections, and two threads serve each connection."""
 
     def __init__(
-        self, registry: LocalRegistry, host: str = "127.0.0.1", port: int = 0, session_timeout: float = SESSION_TIMEOUT
+        self,
+        registry: LocalRegistry,
+        host: str = DEFAULT_HOST,
+        port: int = 0,
+        session_timeout: float = REGISTRY_SESSION_TIMEOUT,
     ) -> None:
         self.registry, self.session_timeout = registry, session_timeout
         self._listener = socket.create_server((host, port))

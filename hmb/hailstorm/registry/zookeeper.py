@@ -22,6 +22,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from hmb.defaults import REGISTRY_SESSION_TIMEOUT
 from hmb.hailstorm.registry.sessions import LIVING, MASTER, SessionExpiredError, Watch
 
 try:
@@ -37,7 +38,7 @@ START_TIMEOUT = 15.0  # seconds in which a server must answer a new client
 class ZooKeeperRegistry:
     """The nodes of one topology in a ZooKeeper ensemble. `hosts` is a list of `host:port`, separated by commas."""
 
-    def __init__(self, hosts: str, topology: str, session_timeout: float = 5.0) -> None:
+    def __init__(self, hosts: str, topology: str, session_timeout: float = REGISTRY_SESSION_TIMEOUT) -> None:
         self._hosts, self._root, self._timeout = hosts, f"/hailstorm/{topology}", session_timeout
         self._sessions: list[ZooKeeperSession] = []
 

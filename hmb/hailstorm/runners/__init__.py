@@ -49,6 +49,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+from hmb.defaults import GRACE_PERIOD
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.runners.base import Runner
 from hmb.hailstorm.runners.processes import ProcessRunner
@@ -67,7 +68,7 @@ def start(
     *,
     workers: int | None = None,
     until: Until = None,
-    grace_period: float | None = 1.0,
+    grace_period: float | None = GRACE_PERIOD,
     **options: Any,
 ) -> Runner:
     """Start a topology, and return its runner, which should be used in a `with` block.

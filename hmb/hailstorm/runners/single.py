@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from hmb.defaults import DEFAULT_HOST
 from hmb.hailstorm.errors import HailstormError
 from hmb.hailstorm.registry import Registry
 from hmb.hailstorm.runners.negotiator_thread import NegotiatorThread
@@ -30,7 +31,7 @@ def serve(
     settings: RunSettings,
     store: SnapshotStore,
     registry: Registry,
-    host: str = "127.0.0.1",
+    host: str = DEFAULT_HOST,
 ) -> None:
     """Run the named processors until the topology ends. If the only name is "negotiator", run the negotiator instead.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Self
 
+from hmb.defaults import DEFAULT_HOST
 from hmb.hailstorm.negotiator import NegotiatorSettings
 from hmb.hailstorm.registry import Registry
 from hmb.hailstorm.runners.base import LOOK_INTERVAL
@@ -28,7 +29,7 @@ class Worker:
         settings: RunSettings,
         store: SnapshotStore,
         registry: Registry,
-        host: str = "127.0.0.1",
+        host: str = DEFAULT_HOST,
     ) -> None:
         """Start the processors. Processors of other workers connect to this process at the address `host`."""
         topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import final
@@ -38,6 +38,7 @@ from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.refusal import error_places, merge, refuse
 from hmb.broker.security.acls.splitting import named_by, split
+from hmb.defaults import CUTS, Cut
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, Acks
 from hmb.protocol.errors import ErrorCode
@@ -52,7 +53,6 @@ from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.faults.names import api_key, error_code
 
 LOGGER = logging.getLogger(__name__)
-Cut = Literal["before", "after"]
 MESSAGE = "a fault of the test"  # in each response that has a field for the text of the error
 
 
@@ -262,8 +262,8 @@ def _check(fault: Fault) -> None:
         raise FaultError(f"responses of {name} have no error code")
     if fault.takes_effect and fault.error is None:
         raise FaultError("takes_effect needs an error")
-    if fault.cut not in (None, "before", "after"):
-        raise FaultError(f"cut={fault.cut!r}: must be 'before' or 'after'")
+    if fault.cut not in (None, *CUTS):
+        raise FaultError(f"cut={fault.cut!r}: must be {' or '.join(map(repr, CUTS))}")
     if fault.partition is not None and fault.topic is None:
         raise FaultError("partition needs a topic")
     for selector in ("topic", "partition"):

@@ -11,8 +11,6 @@ from hmb.broker.context import RequestContext
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.refusal import merge
 from hmb.broker.security.acls.rule_guards import (
-    GROUP,
-    TOPIC,
     Answer,
     Handle,
     guard_items,
@@ -21,7 +19,7 @@ from hmb.broker.security.acls.rule_guards import (
     refuse_all,
     when_ready,
 )
-from hmb.broker.security.acls.rules import ItemRule
+from hmb.broker.security.acls.rules import GROUP, TOPIC, ItemRule
 from hmb.coordinator.streams.description import DescribedStreamsGroup
 from hmb.coordinator.streams.heartbeat import topics_of
 from hmb.protocol.enums import AclOperation as Op

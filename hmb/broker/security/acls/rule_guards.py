@@ -21,7 +21,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.list_refusals import REFUSALS
 from hmb.broker.security.acls.refusal import merge, refuse
-from hmb.broker.security.acls.rules import ERRORS, RULES, ApiRule, ItemRule
+from hmb.broker.security.acls.rules import CLUSTER, ERRORS, GROUP, RULES, TOPIC, TRANSACTIONAL_ID, ApiRule, ItemRule
 from hmb.broker.security.acls.splitting import split, topic_name
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import AclOperation as Op
@@ -32,8 +32,6 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
-TRANSACTIONAL_ID, CLUSTER = AclResourceType.TRANSACTIONAL_ID, AclResourceType.CLUSTER
 # If the broker refuses a whole request of one of these APIs, or a whole group in the request, the response has an error
 # code, but empty lists of topics and members.
 WITHOUT_ITEMS = {

@@ -17,13 +17,14 @@ from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.enums import AclResourceType
 from hmb.protocol.errors import ErrorCode
 
+TOPIC, GROUP = AclResourceType.TOPIC, AclResourceType.GROUP
+CLUSTER, TRANSACTIONAL_ID = AclResourceType.CLUSTER, AclResourceType.TRANSACTIONAL_ID
 ERRORS = {
-    AclResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    AclResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    AclResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-    AclResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-GROUP, TRANSACTIONAL_ID = AclResourceType.GROUP, AclResourceType.TRANSACTIONAL_ID
 
 
 class ItemRule(NamedTuple):

@@ -17,18 +17,8 @@ from hmb.broker.errors import error_code_in
 from hmb.broker.security.acls import group_guards, topic_guards, transaction_guards
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.refusal import merge, refuse
-from hmb.broker.security.acls.rule_guards import (
-    CLUSTER,
-    GROUP,
-    TOPIC,
-    TRANSACTIONAL_ID,
-    Answer,
-    Guard,
-    Handle,
-    refuse_all,
-    refuse_part,
-    when_ready,
-)
+from hmb.broker.security.acls.rule_guards import Answer, Guard, Handle, refuse_all, refuse_part, when_ready
+from hmb.broker.security.acls.rules import CLUSTER, GROUP, TOPIC, TRANSACTIONAL_ID
 from hmb.broker.security.tokens.delegation import token_owner
 from hmb.broker.security.tokens.requesters import check_requester, put_principals
 from hmb.protocol.api_keys import ApiKey

@@ -9,8 +9,6 @@ from hmb.broker.context import RequestContext
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.refusal import refuse
 from hmb.broker.security.acls.rule_guards import (
-    CLUSTER,
-    TOPIC,
     Answer,
     Handle,
     guard_topics,
@@ -20,6 +18,7 @@ from hmb.broker.security.acls.rule_guards import (
     refuse_part,
     when_ready,
 )
+from hmb.broker.security.acls.rules import CLUSTER, TOPIC
 from hmb.broker.security.acls.splitting import split, topic_name
 from hmb.protocol.enums import CLUSTER_NAME
 from hmb.protocol.enums import AclOperation as Op

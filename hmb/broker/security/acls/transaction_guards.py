@@ -7,14 +7,8 @@ from typing import Any
 from hmb.broker.context import RequestContext
 from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.acls.refusal import merge, refuse
-from hmb.broker.security.acls.rule_guards import (
-    CLUSTER,
-    TOPIC,
-    TRANSACTIONAL_ID,
-    Answer,
-    Handle,
-    refuse_all,
-)
+from hmb.broker.security.acls.rule_guards import Answer, Handle, refuse_all
+from hmb.broker.security.acls.rules import CLUSTER, TOPIC, TRANSACTIONAL_ID
 from hmb.broker.security.acls.splitting import split
 from hmb.protocol.enums import AclOperation as Op
 from hmb.protocol.errors import ErrorCode

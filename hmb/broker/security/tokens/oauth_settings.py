@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hmb.broker.config.keys import ConfigError, split_list
 from hmb.security import web_addresses
+from hmb.security.protocols import OAUTH_MECHANISM
 
 if TYPE_CHECKING:
     from hmb.broker.security.tokens.oauthbearer import Check
@@ -38,7 +39,7 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
         from hmb.broker.security.tokens import checking, public_keys
     except ImportError:
         problem = f"listener {listener}: OAUTHBEARER needs the package PyJWT; install hmb[oauth]"
-        raise ConfigError(problem, "sasl.enabled.mechanisms", "OAUTHBEARER") from None
+        raise ConfigError(problem, "sasl.enabled.mechanisms", OAUTH_MECHANISM) from None
     expected = checking.Expectations(
         audiences=split_list(values.get("sasl.oauthbearer.expected.audience", "")),
         issuer=values.get("sasl.oauthbearer.expected.issuer") or None,

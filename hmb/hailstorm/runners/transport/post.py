@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from hmb.defaults import DEFAULT_HOST
 from hmb.hailstorm.codec import decode
 from hmb.hailstorm.errors import HailstormError
 from hmb.hailstorm.master import Report
@@ -80,7 +81,7 @@ class Post:
 class RemotePost(Post):
     """A post office that also delivers to other processes. Payloads from other processes arrive at its `address`."""
 
-    def __init__(self, session: RegistrySession, host: str = "127.0.0.1") -> None:
+    def __init__(self, session: RegistrySession, host: str = DEFAULT_HOST) -> None:
         """Listen at the address `host`. Learn the addresses of the receivers from the registry, through `session`."""
         super().__init__()
         self._listener = socket.create_server((host, 0), backlog=128)
