@@ -56,7 +56,7 @@ class TlsSettings:
     truststore_type: str = ""
     truststore_password: str = field(default="", repr=False)
     truststore_certificates: str = ""
-    enabled_protocols: str = "TLSv1.2,TLSv1.3"
+    enabled_protocols: str = ",".join(VERSIONS)
     cipher_suites: str = ""
 
     @classmethod
@@ -91,7 +91,7 @@ class TlsSettings:
     def _set_versions(self, context: ssl.SSLContext) -> None:
         names = [name.strip() for name in self.enabled_protocols.split(",")]
         if unknown := [name for name in names if name not in VERSIONS]:
-            allowed = "allowed are TLSv1.2 and TLSv1.3, because older versions are insecure"
+            allowed = f"allowed are {' and '.join(VERSIONS)}, because older versions are insecure"
             raise TlsSettingError("ssl.enabled.protocols", f"{', '.join(unknown)}: {allowed}")
         versions = [VERSIONS[name] for name in names]
         context.minimum_version, context.maximum_version = min(versions), max(versions)

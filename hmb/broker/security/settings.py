@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hmb.broker.security.tokens.oauthbearer import Check
 
 KEYS = {key.name: key for key in SECURITY}
+DEFAULTS = {name: text for name, key in KEYS.items() if (text := key.default_text) is not None}
 RESTRICTING = re.compile(
     r"listener\.name\..*|ssl\..*|sasl\..*|.*\.sasl\..*|security\..*|authorizer\..*|principal\..*|super\.users"
     r"|allow\.everyone\..*|.*callback\.handler\.class.*|max\.connections\.per\..*|max\.connection\..*"
@@ -129,14 +130,14 @@ def _is_of_mechanism(name: str) -> bool:
 
 
 def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of one listener's security settings. Raises ConfigError.
+    """Return the values of one listener's security settings, including the defaults. Raises ConfigError.
 
     The keys of the result are the names of the settings without the prefix of the listener.
     """
     prefix = f"listener.name.{listener.lower()}."
     given = {name: name for name in properties if name in KEYS}  # the name without the prefix -> the name in the file
     given |= {base: name for name in properties if (base := name.removeprefix(prefix)) != name and base in KEYS}
-    return {base: _checked(KEYS[base], properties[name], name) for base, name in given.items()}
+    return DEFAULTS | {base: _checked(KEYS[base], properties[name], name) for base, name in given.items()}
 
 
 def _checked(key: ConfigKey, text: str, given: str) -> str:
@@ -189,7 +190,7 @@ def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
 
 
 def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
-    given = values.get("sasl.enabled.mechanisms", "GSSAPI")
+    given = values["sasl.enabled.mechanisms"]
     names = split_list(given)
     if unknown := [name for name in names if name not in MODULES]:
         offered = f"HMB offers {', '.join(MODULES)}"
@@ -240,13 +241,13 @@ def _tls_of(listener: str, values: Mapping[str, str]) -> TlsListener:
     from hmb.broker.security.tls import TlsListener
     from hmb.security.stores import TlsSettingError, TlsSettings
 
-    rules = values.get("ssl.principal.mapping.rules", "DEFAULT")
+    rules = values["ssl.principal.mapping.rules"]
     try:
         mapping = parse_rules(rules)
     except ValueError as error:
         raise ConfigError(str(error), "ssl.principal.mapping.rules", rules) from error
     try:
-        return TlsListener(TlsSettings.from_properties(values), values.get("ssl.client.auth", "none"), mapping)
+        return TlsListener(TlsSettings.from_properties(values), values["ssl.client.auth"], mapping)
     except TlsSettingError as error:
         value = HIDDEN if KEYS[error.setting].type is ConfigType.PASSWORD else values.get(error.setting, "")
         raise ConfigError(f"listener {listener}: {error.problem}", error.setting, value) from error

@@ -26,11 +26,10 @@ _PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 VERIFIES = f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler"
 UNSECURED = f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 KEYS_ADDRESS = "sasl.oauthbearer.jwks.endpoint.url"
-REFRESH_MS, CLOCK_SKEW = "3600000", "30"  # Kafka's defaults
 
 
 def token_check(listener: str, values: Mapping[str, str]) -> Check:
-    """Return the check of tokens for a listener. `values` contains the listener's settings. Raises ConfigError."""
+    """Return the check of tokens for a listener. `values` contains all settings of the listener. Raises ConfigError."""
     handler, address = values.get(HANDLER, ""), values.get(KEYS_ADDRESS, "")
     if handler not in ("", VERIFIES, UNSECURED):
         raise ConfigError(f"listener {listener}: HMB has the handlers {VERIFIES} and {UNSECURED}", HANDLER, handler)
@@ -41,10 +40,10 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
         problem = f"listener {listener}: OAUTHBEARER needs the package PyJWT; install hmb[oauth]"
         raise ConfigError(problem, "sasl.enabled.mechanisms", OAUTH_MECHANISM) from None
     expected = checking.Expectations(
-        audiences=split_list(values.get("sasl.oauthbearer.expected.audience", "")),
+        audiences=split_list(values["sasl.oauthbearer.expected.audience"]),
         issuer=values.get("sasl.oauthbearer.expected.issuer") or None,
-        name_claim=values.get("sasl.oauthbearer.sub.claim.name", "sub"),
-        clock_skew=float(values.get("sasl.oauthbearer.clock.skew.seconds", CLOCK_SKEW)),
+        name_claim=values["sasl.oauthbearer.sub.claim.name"],
+        clock_skew=float(values["sasl.oauthbearer.clock.skew.seconds"]),
     )
     if handler == UNSECURED:
         if address:
@@ -57,7 +56,7 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
         raise ConfigError(f"{problem} (file:///...) or their address (https://...)", KEYS_ADDRESS, "")
     if not web_addresses.is_safe(address):
         raise ConfigError(web_addresses.PROBLEM, KEYS_ADDRESS, address)
-    refresh = float(values.get("sasl.oauthbearer.jwks.endpoint.refresh.ms", REFRESH_MS)) / 1000
+    refresh = float(values["sasl.oauthbearer.jwks.endpoint.refresh.ms"]) / 1000
     try:
         return checking.SignedTokens(public_keys.PublicKeys(address, refresh), expected).check
     except public_keys.KeysError as error:
