@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from itertools import zip_longest
 
 from hmb.client.admin import Admin, raised
+from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.group.interface import OffsetAndMetadata
@@ -56,7 +57,7 @@ class TargetWriter:
         self._sequences: dict[TopicPartition, int] = {}
         self._transactions: TransactionManager | None = None
         if transactional:
-            times = (TRANSACTION_TIMEOUT, RETRY_FOR, 0.1)
+            times = (TRANSACTION_TIMEOUT, RETRY_FOR, RETRY_PAUSE)
             self._transactions = TransactionManager(admin.cluster, group, *times, newest_version=VERSION_1)
             self._transactions.initialize()
         self._is_in_transaction = False

@@ -59,6 +59,7 @@ from hmb.client.metadata import Cluster
 from hmb.defaults import DEFAULT_SERVER
 from hmb.spark.local.sessions import check, session
 from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, to_json
+from hmb.spark.option_names import DEFAULT_NAME
 from hmb.spark.options import OptionError, source_options
 from hmb.spark.ranges import limited
 
@@ -121,7 +122,7 @@ def load(
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
     commits: list[LoadRun] = []
     security = source_options(given, streaming=False).security
-    with closing(Cluster(bootstrap_servers, "hmb-spark", security=security)) as cluster, ExitStack() as stack:
+    with closing(Cluster(bootstrap_servers, DEFAULT_NAME, security=security)) as cluster, ExitStack() as stack:
         cluster.topic(topic)  # Raises KafkaError if the topic does not exist, before `load` creates the directory.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)

@@ -5,6 +5,7 @@ In the values of the options, a time is a number of milliseconds since 1970. A d
 """
 
 COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+DEFAULT_NAME = "hmb-spark"  # the default name of groups and clients, and the default start of transactional ids
 HEADERS = "headers"  # the column that a query reads only if an option asks for it
 
 SOURCE_OPTIONS = {
@@ -46,7 +47,8 @@ SOURCE_OPTIONS = {
     "commitOffsets": "`true` commits the offsets of each finished batch to a consumer group, so that `hmb groups` "
     "shows the progress of a streaming query; default `false`. A restarted query continues from its checkpoint, not "
     "from these offsets",
-    "groupIdPrefix": "the name of the group for `commitOffsets`, if `kafka.group.id` is not set; default `hmb-spark`",
+    "groupIdPrefix": "the name of the group for `commitOffsets`, if `kafka.group.id` is not set; default "
+    f"`{DEFAULT_NAME}`",
     "kafkaConsumer.pollTimeoutMs": "accepted, but without effect",
     "fetchOffset.numRetries": "accepted, but without effect",
     "fetchOffset.retryIntervalMs": "accepted, but without effect",
@@ -59,5 +61,6 @@ SINK_OPTIONS = {
     "failOnChangedRows": "if `exactlyOnce` is true, and a batch that runs again has other rows than before: `true` "
     "(default) fails the query, `false` logs a warning and writes the new rows, too. Rows of this batch can then be in "
     "the topic twice",
-    "transactionalIdPrefix": "the start of the transactional ids and group ids for `exactlyOnce`; default `hmb-spark`",
+    "transactionalIdPrefix": "the start of the transactional ids and group ids for `exactlyOnce`; default "
+    f"`{DEFAULT_NAME}`",
 }

@@ -36,7 +36,7 @@ from hmb.client.settings import SECURITY, Setting, declarations, keywords
 from hmb.protocol.enums import EARLIEST, ISOLATION_LEVELS, LATEST, Acks
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
 from hmb.spark.kafka_names import JAVA_SETTINGS
-from hmb.spark.option_names import COLUMN_NAMES, HEADERS, SINK_OPTIONS, SOURCE_OPTIONS
+from hmb.spark.option_names import COLUMN_NAMES, DEFAULT_NAME, HEADERS, SINK_OPTIONS, SOURCE_OPTIONS
 
 PREFIX = "kafka."
 STRATEGIES = ("assign", "subscribe", "subscribePattern")
@@ -67,24 +67,24 @@ class SourceOptions:
     """The parsed options of a query that reads topics. Spark pickles the options and sends them to the tasks."""
 
     bootstrap_servers: str
-    subscribe: tuple[str, ...] = ()
-    pattern: str | None = None
-    assign: Mapping[str, tuple[int, ...]] | None = None  # topic -> partition numbers
-    starting: Bound = "latest"
-    ending: Bound = "latest"
-    time_strategy: TimeStrategy = "error"
-    fail_on_data_loss: bool = True
-    max_offsets: int | None = None
-    min_offsets: int | None = None
-    max_trigger_delay: float = 900.0  # seconds
-    min_partitions: int | None = None
-    max_records: int | None = None  # the maximum number of offsets in a task
-    group: str | None = None  # the group for which `commitOffsets` commits offsets; None: commit nothing
-    columns: tuple[str, ...] = COLUMN_NAMES
-    push_filters: bool = False
-    max_lateness: float | None = None  # seconds; None: records can be late by any time
-    consumer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Consumer
-    security: Mapping[str, str] | None = field(default=None, repr=False)  # the settings of TLS and SASL
+    subscribe: tuple[str, ...]
+    pattern: str | None
+    assign: Mapping[str, tuple[int, ...]] | None  # topic -> partition numbers
+    starting: Bound
+    ending: Bound
+    time_strategy: TimeStrategy
+    fail_on_data_loss: bool
+    max_offsets: int | None
+    min_offsets: int | None
+    max_trigger_delay: float  # seconds
+    min_partitions: int | None
+    max_records: int | None  # the maximum number of offsets in a task
+    group: str | None  # the group for which `commitOffsets` commits offsets; None: commit nothing
+    columns: tuple[str, ...]
+    push_filters: bool
+    max_lateness: float | None  # seconds; None: records can be late by any time
+    consumer: Mapping[str, Any]  # further keyword arguments of hmb.Consumer
+    security: Mapping[str, str] | None = field(repr=False)  # the settings of TLS and SASL
 
     @property
     def retry_for(self) -> float:
@@ -105,7 +105,7 @@ class SinkOptions:
     topic: str | None = None
     exactly_once: bool = False
     fail_on_changed_rows: bool = True
-    transactional_id_prefix: str = "hmb-spark"
+    transactional_id_prefix: str = DEFAULT_NAME
     producer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Producer
     security: Mapping[str, str] | None = field(default=None, repr=False)  # the settings of TLS and SASL
 
@@ -124,7 +124,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     servers = settings.pop("bootstrap_servers", None)
     if not servers:
         raise OptionError("option 'kafka.bootstrap.servers' must be specified")
-    group = settings.pop("group", None) or options.get("groupIdPrefix") or "hmb-spark"
+    group = settings.pop("group", None) or options.get("groupIdPrefix") or DEFAULT_NAME
     if (level := settings.get("isolation_level")) not in (None, *ISOLATION_LEVELS):
         raise OptionError(f"option 'kafka.isolation.level' must be one of {', '.join(ISOLATION_LEVELS)}, not {level!r}")
     starting = _bound(options, "starting", "latest" if streaming else "earliest")
@@ -229,8 +229,8 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
         bootstrap_servers=servers,
         topic=options.get("topic"),
         exactly_once=exactly_once,
-        fail_on_changed_rows=options.flag("failOnChangedRows", default=True),
-        transactional_id_prefix=options.get("transactionalIdPrefix") or "hmb-spark",
+        fail_on_changed_rows=options.flag("failOnChangedRows", default=SinkOptions.fail_on_changed_rows),
+        transactional_id_prefix=options.get("transactionalIdPrefix") or DEFAULT_NAME,
         security=settings.pop(SECURITY, None),
         producer=settings,
     )

@@ -45,6 +45,7 @@ from hmb.client.metadata import Cluster
 from hmb.protocol.enums import ISOLATION_LEVELS
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.spark.offsets import ends, retrying
+from hmb.spark.option_names import DEFAULT_NAME
 from hmb.spark.ranges import OffsetRange
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def cluster_of(options: SourceOptions) -> Cluster:
     """Open a connection to the brokers of a query. The caller must close the connection."""
     return Cluster(
         options.bootstrap_servers,
-        options.consumer.get("client_id", "hmb-spark"),
+        options.consumer.get("client_id", DEFAULT_NAME),
         options.setting("request_timeout"),
         security=options.security,
     )

@@ -50,7 +50,7 @@ from hmb.testing.disk import DiskFaults
 from hmb.testing.errors import BrokerNotRunning
 from hmb.testing.faults.handler_layers import HandlerLayers
 from hmb.testing.faults.requests import Faults
-from hmb.testing.request_record import RecordedRequest, RequestRecord
+from hmb.testing.request_record import PATIENCE, RecordedRequest, RequestRecord
 from hmb.testing.security import Secured
 from hmb.testing.settings import EMBEDDED_DEFAULTS, Setting, setting_text
 from hmb.testing.stored_records import records_of
@@ -205,7 +205,7 @@ class Broker:
         self._requests.clear()
 
     def wait_for(
-        self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
+        self, api: str | ApiKey, count: int = 1, *, timeout: float = PATIENCE, **selection: Any
     ) -> list[RecordedRequest]:
         """Wait until clients have sent `count` requests of an API, and return the requests.
 

@@ -38,6 +38,7 @@ from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.faults.names import api_key, error_code
 
 MOST_KEPT = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
+PATIENCE = 10.0  # seconds; a test waits at most this time for requests, unless it passes another time
 SHOWN = 8  # the largest number of APIs in the message of RequestsMissing
 
 
@@ -136,7 +137,7 @@ class RequestRecord:
         ]
 
     def wait_for(
-        self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
+        self, api: str | ApiKey, count: int = 1, *, timeout: float = PATIENCE, **selection: Any
     ) -> list[RecordedRequest]:
         """Wait until at least `count` matching requests are recorded, and return all of them.
 

@@ -73,7 +73,7 @@ def check_share_key(key: str) -> None:
 class ShareCoordinator:
     """Stores the states of all share-partitions. Thread-safe."""
 
-    def __init__(self, journal: Journal, *, updates_per_snapshot: int = 500, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, journal: Journal, *, updates_per_snapshot: int, clock: Callable[[], int] = now_ms) -> None:
         """Create a coordinator. `clock` returns the time in ms since 1970.
 
         After `updates_per_snapshot` updates of a share-partition, the coordinator writes a snapshot of its complete

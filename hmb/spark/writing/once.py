@@ -70,6 +70,7 @@ from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnReques
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
+from hmb.spark.option_names import DEFAULT_NAME
 from hmb.spark.options import OptionError
 from hmb.spark.writing.sending import RowSender, patiently
 
@@ -120,7 +121,7 @@ class BatchNote:
 
 def check_transactions(options: SinkOptions) -> None:
     """Raise OptionError if the brokers do not support transactions (Kafka before 0.11)."""
-    with closing(Cluster(options.bootstrap_servers, "hmb-spark", security=options.security)) as cluster:
+    with closing(Cluster(options.bootstrap_servers, DEFAULT_NAME, security=options.security)) as cluster:
         missing = [request.__name__ for request in NEEDED if not cluster.knows(request)]
     if missing:
         problem = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]})"

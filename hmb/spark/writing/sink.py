@@ -46,6 +46,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from hmb.client.metadata import Cluster
+from hmb.spark.option_names import DEFAULT_NAME
 from hmb.spark.options import OptionError, SinkOptions
 from hmb.spark.writing.once import check_transactions, deliver_once
 from hmb.spark.writing.rows import check_schema
@@ -109,7 +110,7 @@ def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> B
     if overwrite:
         raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")
     check_schema(schema, options)
-    with closing(Cluster(options.bootstrap_servers, "hmb-spark", security=options.security)) as cluster:
+    with closing(Cluster(options.bootstrap_servers, DEFAULT_NAME, security=options.security)) as cluster:
         cluster.metadata(())
     if options.exactly_once:
         check_transactions(options)

@@ -10,17 +10,16 @@ from hmb.broker.security.metadata_records import ClientQuotaRecord, decode_recor
 from hmb.broker.security.quotas import measuring
 from hmb.broker.security.quotas.limits import Limit, Limits, QuotaClient
 from hmb.broker.security.quotas.measuring import ClientQuotas
-from hmb.broker.security.quotas.window import RateWindow, TokenBucket, WindowSize
+from hmb.broker.security.quotas.window import DEFAULT_SIZE, RateWindow, TokenBucket
 from hmb.broker.security.store import QuotaEntity, SecurityState
 from hmb.protocol.enums import QuotaKey
 from tests.broker.security.conftest import entity
 
-SIZE = WindowSize()
 ALICE_WEB = QuotaClient("alice", "web")
 
 
 def test_the_example_of_the_sliding_window() -> None:
-    window, found = RateWindow(SIZE), []
+    window, found = RateWindow(DEFAULT_SIZE), []
     for now, size in ((0, 8000), (500, 7000), (12_000, 1000)):
         window.record(size, now)
         found.append((sum(sample.total for sample in window.samples), window.throttle_ms(1000, now)))
@@ -28,7 +27,7 @@ def test_the_example_of_the_sliding_window() -> None:
 
 
 def test_the_example_of_the_tokens() -> None:
-    bucket = TokenBucket(SIZE)
+    bucket = TokenBucket(DEFAULT_SIZE)
     bucket.take(20, 2, 0)
     assert (bucket.tokens, bucket.throttle_ms(2, 0)) == (2, 0)
     bucket.take(10, 2, 0)
@@ -41,7 +40,7 @@ def test_the_example_of_the_tokens() -> None:
 
 
 def test_a_client_that_waits_as_told_keeps_its_rate() -> None:
-    window, now, sent = RateWindow(SIZE), 0, 0
+    window, now, sent = RateWindow(DEFAULT_SIZE), 0, 0
     while now < 600_000:
         window.record(500, now)
         sent += 500
@@ -50,10 +49,10 @@ def test_a_client_that_waits_as_told_keeps_its_rate() -> None:
 
 
 def test_a_window_has_a_bounded_number_of_samples() -> None:
-    window = RateWindow(SIZE)
+    window = RateWindow(DEFAULT_SIZE)
     for now in range(0, 100_000, 7):
         window.record(1, now)
-    assert len(window.samples) <= SIZE.samples + 1
+    assert len(window.samples) <= DEFAULT_SIZE.samples + 1
     assert window.throttle_ms(1, 200_000) == 0 and not window.samples
 
 

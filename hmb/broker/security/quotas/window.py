@@ -27,19 +27,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hmb.broker.config.limits import LimitsConfig
+
 
 class WindowSize(NamedTuple):
     """The number of samples (`quota.window.num`), and the length of a sample (`quota.window.size.seconds`)."""
 
-    samples: int = 11
-    sample_ms: int = 1000
+    samples: int
+    sample_ms: int
 
     @property
     def total_ms(self) -> int:
         return self.samples * self.sample_ms
 
 
-DEFAULT_SIZE = WindowSize()
+DEFAULT_SIZE = WindowSize(
+    LimitsConfig.declared["quota_samples"].default, LimitsConfig.declared["quota_sample_seconds"].default * 1000
+)
 
 
 @dataclass(slots=True)

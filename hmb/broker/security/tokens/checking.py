@@ -37,10 +37,10 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 class Expectations:
     """The claims that the broker requires. `clock_skew` is the tolerated difference between the clocks, in seconds."""
 
-    audiences: Sequence[str] = ()
-    issuer: str | None = None
-    name_claim: str = "sub"
-    clock_skew: float = 30
+    audiences: Sequence[str]
+    issuer: str | None
+    name_claim: str
+    clock_skew: float
 
 
 class SignedTokens:
