@@ -46,6 +46,17 @@ Parameters = Mapping[str, float | str]
 Opponent = str | Installation | None
 POSITIVE = click.IntRange(min=1)
 ROUNDS = 3
+# Options that several commands have.
+record_size_option = click.option(
+    "--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes."
+)
+scale_option = click.option(
+    "--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this."
+)
+warm_up_option = click.option(
+    "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
+    help="Seconds of warm-up for each broker.",
+)  # fmt: skip
 VERSUS_HELP = (
     "Measure the HMB of this CHECKOUT instead of Kafka, alternately with this HMB. CHECKOUT is a checkout with a "
     "virtual environment (`make -C CHECKOUT .venv/core.stamp` builds it), a virtual environment, or a Python for which "

@@ -29,7 +29,7 @@ from hmb.protocol.errors import KafkaError
 
 from . import peers
 from .errors import PeerFailed, PeerUnavailable
-from .measurement import POSITIVE, Measurement, scenario
+from .measurement import POSITIVE, Measurement, record_size_option, scenario
 from .peers import topics
 from .peers.broker_process import spawn, terminate, write_properties
 from .peers.resources import cpu_seconds, resident_bytes
@@ -149,7 +149,7 @@ def available() -> list[str]:
 
 @scenario("mirror", VIEW)
 @click.option("--num-records", type=POSITIVE, default=3_000_000, show_default=True, help="The number of records.")
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@record_size_option
 def command(measurement: Measurement, num_records: int, record_size: int) -> None:
     """Measure how many records per second a mirror copies from one HMB broker to another one.
 

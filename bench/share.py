@@ -28,7 +28,7 @@ from hmb.client import Admin
 from hmb.client.admin import ConfigResource, ResourceType
 
 from .errors import PeerFailed
-from .measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
+from .measurement import POSITIVE, Measurement, Opponent, broker_options, record_size_option, scenario
 from .peers import topics
 from .peers.chosen import MeasuredBroker, running_brokers
 from .peers.program import run_program
@@ -83,7 +83,7 @@ def read(broker: MeasuredBroker, group: str, members: int, records: int, mode: s
 @broker_options
 @click.option("--members", type=POSITIVE, default=4, show_default=True, help="Number of members, each in a process.")
 @click.option("--num-records", type=POSITIVE, default=100_000, show_default=True, help="The number of records.")
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@record_size_option
 def command(
     measurement: Measurement, bootstrap: str | None, versus: Opponent, members: int, num_records: int, record_size: int
 ) -> None:

@@ -53,8 +53,8 @@ class Kafka43Consumer(PerfConsumer):
         arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--num-records", str(records)]
         arguments += [part for item in self._security.items() for part in ("--command-property", "=".join(item))]
         main_class = "org.apache.kafka.tools.ConsumerPerformance"
-        options = ["-Xmx512M", "-XX:+UseG1GC"]
-        return peers.java(peers.kafka_43_jars(), main_class, *arguments, "--timeout", "60000", options=options)
+        arguments += ["--timeout", "60000"]
+        return peers.java(peers.kafka_43_jars(), main_class, *arguments, options=peers.CLIENT_OPTIONS)
 
 
 class HmbConsumer(PerfConsumer):

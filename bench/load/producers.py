@@ -86,7 +86,7 @@ class Kafka43Producer(PerfProducer):
         security = [f"{name}={value}" for name, value in self._security.items()]
         arguments = [*_options(topic, workload), *_settings(bootstrap, workload), *security]
         main_class = "org.apache.kafka.tools.ProducerPerformance"
-        return peers.java(peers.kafka_43_jars(), main_class, *arguments, options=["-Xmx512M", "-XX:+UseG1GC"])
+        return peers.java(peers.kafka_43_jars(), main_class, *arguments, options=peers.CLIENT_OPTIONS)
 
 
 class Kafka082Producer(PerfProducer):

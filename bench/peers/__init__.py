@@ -18,12 +18,13 @@ Read in this order:
 from ..errors import PeerFailed, PeerUnavailable
 from .broker_process import HOST, START_SECONDS, Peer, free_ports
 from .hmb_broker import Hmb, Installation
-from .jars import FETCHED, java, kafka_082_jars, kafka_43_jars, kafka_mirror_jars, use_kafka
+from .jars import CLIENT_OPTIONS, FETCHED, java, kafka_082_jars, kafka_43_jars, kafka_mirror_jars, use_kafka
 from .kafka_082 import Kafka082
 from .kafka_43 import Kafka43
 from .resources import cpu_seconds, resident_bytes
 
 __all__ = [
+    "CLIENT_OPTIONS",
     "FETCHED",
     "HOST",
     "START_SECONDS",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..errors import PeerUnavailable
 
+CLIENT_OPTIONS = ["-Xmx512M", "-XX:+UseG1GC"]  # the options of the JVM for a client of Kafka 4.3.0
 KAFKA_43_VARIABLE = "HMB_KAFKA_43"
 KAFKA_082_VARIABLE = "HMB_KAFKA_082"
 KAFKA_STREAMS_VARIABLE = "HMB_KAFKA_STREAMS"

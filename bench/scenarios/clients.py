@@ -31,7 +31,7 @@ import click
 
 from .. import peers
 from ..load import workload
-from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scale_option, scenario
 from ..peers import topics
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..peers.program import run_program
@@ -293,7 +293,7 @@ def measure(
 @click.option("--acks", type=click.IntRange(-1, 1), default=1, show_default=True)
 @click.option("--linger-ms", type=click.IntRange(min=0), default=5, show_default=True)
 @click.option("--batch-size", type=POSITIVE, default=262_144, show_default=True, help="Size of a batch in bytes.")
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this.")
+@scale_option
 def command(
     measurement: Measurement,
     bootstrap: str | None,

@@ -33,6 +33,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import Codec
 from hmb.storage.state.checkpoints import read_offsets
 from hmb.storage.state.manifest import DamagedStateFile
+from hmb.storage.state.offset_checkpoints import CLEANER_OFFSETS
 
 from .. import peers
 from ..logs.compactable import SEGMENT_BYTES, Original, compacted_bytes, put, write
@@ -103,7 +104,7 @@ def await_compaction(broker: peers.Peer, topic: str, end: int) -> None:
 def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
     """Return the offset up to which the broker has compacted a topic, or None before the first compaction."""
     try:
-        return read_offsets(broker.data_dir / "cleaner-offset-checkpoint").get(TopicPartition(topic, 0))
+        return read_offsets(broker.data_dir / CLEANER_OFFSETS).get(TopicPartition(topic, 0))
     except DamagedStateFile:
         return None  # Kafka's checkpoint file is empty before the first compaction.
 

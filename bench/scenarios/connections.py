@@ -18,7 +18,7 @@ from contextlib import closing
 import click
 
 from ..load.repeated_requests import PRODUCE_VERSION, Load, produce_request
-from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, scenario
+from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, record_size_option, scenario
 from ..peers import topics
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..report.distribution import percentile
@@ -92,7 +92,7 @@ def measure(
     help="Numbers of connections.  [default: 1,10,100,1000]",
 )  # fmt: skip
 @click.option("--partitions", type=POSITIVE, help="Number of partitions.  [default: one for each connection]")
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@record_size_option
 @click.option("--records", type=POSITIVE, default=100, show_default=True, help="Number of records in a batch.")
 @click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
 def command(

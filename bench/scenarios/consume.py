@@ -18,7 +18,7 @@ from .. import peers
 from ..load.consumers import CONSUMERS, PerfConsumer
 from ..load.producers import HmbProducer
 from ..load.workload import Workload
-from ..measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
+from ..measurement import POSITIVE, Measurement, Opponent, broker_options, record_size_option, scenario
 from ..peers import topics
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..report.samples import Sample
@@ -58,7 +58,7 @@ def consume(broker: MeasuredBroker, consumer: PerfConsumer, records: int) -> dic
     "--client", type=click.Choice(list(CONSUMERS)), default="4.3.0", show_default=True,
     help="The consumer: Kafka's, or HMB's with record objects or with Arrow batches.",
 )  # fmt: skip
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@record_size_option
 @click.option("--batch-size", type=POSITIVE, default=16_384, show_default=True, help="Size of a batch in bytes.")
 @click.option("--num-records", type=POSITIVE, default=3_000_000, show_default=True)
 def command(

@@ -22,7 +22,7 @@ import click
 import hmb
 
 from .. import peers
-from ..measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
+from ..measurement import POSITIVE, Measurement, Opponent, broker_options, record_size_option, scenario
 from ..peers import topics
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..peers.program import run_program
@@ -100,7 +100,7 @@ def run(measure: Measure, broker: MeasuredBroker, topic: str, records: int, size
 @click.option(
     "--client", type=click.Choice(list(CLIENTS)), default="4.3.0", show_default=True, help="Kafka's clients, or HMB's."
 )
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@record_size_option
 @click.option("--num-records", type=POSITIVE, default=5_000, show_default=True)
 def command(
     measurement: Measurement,

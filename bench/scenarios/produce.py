@@ -29,7 +29,7 @@ import click
 
 from ..load.producers import PRODUCERS, PerfProducer, produce
 from ..load.workload import WARM_UP, Workload
-from ..measurement import POSITIVE, Measurement, Opponent, broker_options, scenario
+from ..measurement import POSITIVE, Measurement, Opponent, broker_options, scenario, warm_up_option
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..peers.empty_broker import EmptyBroker
 from ..progress import Progress
@@ -79,12 +79,15 @@ def workloads(
     return [CELLS[number - 1] for number in cells]
 
 
-@scenario("produce", VIEW)
-@broker_options
-@click.option(
+producer_option = click.option(
     "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
     help="The producer: Kafka's of this version, or HMB's.",
 )  # fmt: skip
+
+
+@scenario("produce", VIEW)
+@broker_options
+@producer_option
 @cells_option
 @click.option(
     "--record-size", type=POSITIVE, help="Measure one workload with this message size (bytes) instead of the cells."
@@ -96,10 +99,7 @@ def workloads(
     "--num-records", type=POSITIVE, help="Measure one workload with this number of records instead of the cells."
 )  # fmt: skip
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply records and warm-up by this.")
-@click.option(
-    "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
-    help="Seconds of warm-up for each broker.",
-)  # fmt: skip
+@warm_up_option
 @click.option("--empty", is_flag=True, help="Also measure a broker that discards all records.")
 def command(
     measurement: Measurement,

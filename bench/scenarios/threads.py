@@ -25,13 +25,13 @@ import click
 from .. import peers
 from ..load.producers import PRODUCERS, PerfProducer, produce
 from ..load.workload import WARM_UP, Workload
-from ..measurement import POSITIVE, CommaList, Measurement, scenario
+from ..measurement import POSITIVE, CommaList, Measurement, scale_option, scenario
 from ..peers.chosen import MeasuredBroker
 from ..report.samples import Sample
 from ..report.tables import counted
 from ..report.view import Column, SampleView
 from ..thesis.cells import CELLS
-from .produce import RATE
+from .produce import RATE, producer_option
 from .produce import cell as sizes
 
 SMALL, LARGE = CELLS[0], CELLS[4]
@@ -101,11 +101,8 @@ def produce_together(
     "--producers", type=CommaList(POSITIVE), default=[1, 3], metavar="N,N,...",
     help="How many producers run at the same time.  [default: 1,3]",
 )  # fmt: skip
-@click.option(
-    "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
-    help="The producer: Kafka's of this version, or HMB's.",
-)  # fmt: skip
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this.")
+@producer_option
+@scale_option
 def command(
     measurement: Measurement, handlers: list[int], producers: list[int], client: str, scale: float
 ) -> None:

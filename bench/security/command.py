@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..load.workload import Workload
-from ..measurement import POSITIVE, Measurement, scenario
+from ..measurement import POSITIVE, Measurement, scenario, warm_up_option
 from ..peers import Hmb, Kafka43
 from ..progress import Progress
 from ..report.goals import FigureGoal, goal_table
@@ -153,10 +153,7 @@ def measure_acls(measurement: Measurement, records: int, progress: Progress) -> 
     help="Records of a run over TLS. A run with ACLs has a tenth of them.",
 )  # fmt: skip
 @click.option("--num-logins", type=POSITIVE, default=500, show_default=True, help="Logins of a run.")
-@click.option(
-    "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
-    help="Seconds of warm-up for each broker.",
-)  # fmt: skip
+@warm_up_option
 def command(measurement: Measurement, num_records: int, num_logins: int, warm_up_seconds: float) -> None:
     """Measure the cost of TLS, of logins and of ACLs, with the goal beside each figure.
 

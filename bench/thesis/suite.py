@@ -28,7 +28,7 @@ import click
 from .. import peers
 from ..load.producers import HmbProducer, Kafka082Producer, Kafka43Producer, PerfProducer, produce
 from ..load.workload import WARM_UP
-from ..measurement import CommaList, Measurement, scenario
+from ..measurement import CommaList, Measurement, scale_option, scenario
 from ..peers.chosen import MeasuredBroker
 from ..report.samples import Sample
 from ..report.tables import Table
@@ -117,7 +117,7 @@ def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cel
     metavar="VERSION,...",
     help="Generations of Kafka: 4.3.0, 0.8.2.2.  [default: both]",
 )
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this.")
+@scale_option
 def command(measurement: Measurement, cells: list[int], generations: list[str], scale: float) -> None:
     """Repeat the thesis's two benchmarks: ten cells, four scenarios, two generations of Kafka.
 
