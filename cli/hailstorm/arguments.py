@@ -24,6 +24,7 @@ workers_option = click.option(
     "--workers", type=click.IntRange(min=1),
     help="Run the processors in this number of processes, not in threads.",
 )
+quiet_option = click.option("--quiet", is_flag=True, help="Show no live display.")
 store_argument = click.argument("store", type=NewPath(path_type=Path), metavar="STORE")
 
 

@@ -23,7 +23,7 @@ import click
 from ..shared.errors import CliError
 from ..shared.output import json_option, plural, print_json
 from ..shared.parameters import NewPath, servers
-from .arguments import errors_as_lines, workers_option
+from .arguments import errors_as_lines, quiet_option, workers_option
 
 if TYPE_CHECKING:
     from hmb.hailstorm.runners import RunResult, ThreadRunner
@@ -51,7 +51,7 @@ SEND_AT_ONCE = 200  # with --rate: the number of records to send between two pau
     "--plot", type=NewPath(path_type=Path),
     help="Draw the result, and save the picture in this file. This needs matplotlib.",
 )
-@click.option("--quiet", is_flag=True, help="Show no live display.")
+@quiet_option
 @json_option
 def command(example: str, address: str | None, **options: Any) -> None:
     """Run an example on real data, and draw its result.

@@ -23,6 +23,7 @@ from .arguments import (
     AddressType,
     connect,
     errors_as_lines,
+    quiet_option,
     refuse_second_run,
     registry_file,
     topology_argument,
@@ -70,7 +71,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
     "--host", default=DEFAULT_HOST, show_default=True,
     help="The address at which other processors reach this processor.",
 )
-@click.option("--quiet", is_flag=True, help="Show no live display.")
+@quiet_option
 @json_option
 def command(topology: str, client: ClientConfig, store: Path, **options: Any) -> None:
     """Run all processors of a topology until it ends. With --processor, run only one processor.

@@ -28,6 +28,7 @@ from hmb.broker.security.acls.authorizer import Access
 from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.broker.security.principals import USER
 from hmb.monitoring.refusal import Refused
+from hmb.security.protocols import WRONG_PASSWORD
 from hmb.security.scram import ScramMechanism, credential_of, salted_password
 
 SESSION = 12 * 3600.0  # seconds
@@ -125,8 +126,8 @@ class Logins:
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, why)
         is_plain, credential = self._is_plain_password(user, password), self._scram_credential(user, password)
         if not is_plain and credential is None:
-            refused.add(host, f"login of {user[:100]!r} at the page refused: the name or the password is wrong")
-            raise Refused(HTTPStatus.UNAUTHORIZED, "the name or the password is wrong")
+            refused.add(host, f"login of {user[:100]!r} at the page refused: {WRONG_PASSWORD}")
+            raise Refused(HTTPStatus.UNAUTHORIZED, WRONG_PASSWORD)
         return None if is_plain else credential
 
     def _is_plain_password(self, user: str, password: str) -> bool:

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 HIDDEN = "[hidden]"  # error messages contain this text instead of a secret
 PLAIN_MECHANISM, OAUTH_MECHANISM = "PLAIN", "OAUTHBEARER"  # `scram.py` declares the other mechanisms
+WRONG_PASSWORD = "the name or the password is wrong"  # the broker does not reveal which one is wrong
+ANOTHER_NAME = "the client wants to act under another name"
 NO_KERBEROS = "; GSSAPI is Kerberos, which HMB does not have"  # the end of an error message about mechanisms
 
 

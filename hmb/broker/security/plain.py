@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Mapping
 from enum import Enum
 
+from hmb.security.protocols import ANOTHER_NAME, WRONG_PASSWORD
 from hmb.state_table import StateTable
 
 
@@ -77,12 +78,12 @@ class PlainExchange:
         except ValueError:  # UnicodeDecodeError is a kind of ValueError.
             raise PlainError("the message is malformed") from None
         if acts_as not in ("", self.user):
-            raise PlainError("the client wants to act under another name")
+            raise PlainError(ANOTHER_NAME)
         # The duration of a login must not show whether a user exists. The broker therefore compares hashes, which takes
         # the same time for each password. The broker makes this comparison even if no user has the name `self.user`.
         expected = self._passwords.get(self.user, NOBODY)
         if not hmac.compare_digest(_digest(password), _digest(expected)):
-            raise PlainError("the name or the password is wrong")
+            raise PlainError(WRONG_PASSWORD)
 
 
 def _digest(password: str) -> bytes:

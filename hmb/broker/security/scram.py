@@ -25,6 +25,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from hmb.security import scram
+from hmb.security.protocols import ANOTHER_NAME, WRONG_PASSWORD
 from hmb.security.scram import ScramCredential, ScramError, ScramMechanism
 from hmb.state_table import StateTable
 
@@ -109,7 +110,7 @@ class ScramExchange:
         first = scram.matched(scram.CLIENT_FIRST, message, "client first")
         self.user, self._header = scram.unescaped(first["name"]), first["header"]
         if scram.unescaped(first["acts_as"] or "") not in ("", self.user):
-            raise ScramError("the client wants to act under another name")
+            raise ScramError(ANOTHER_NAME)
         if scram.TOKEN_EXTENSION in (first["extensions"] or "").split(","):
             self._token = self._find_token(self._mechanism, self.user)
             self._credential = credential = self._token.credential
@@ -129,7 +130,7 @@ class ScramExchange:
             raise ScramError("the client's two messages describe different channels")
         messages = f"{self._messages},{final['bare']}"
         if not scram.is_valid_proof(self._mechanism, self._credential, messages, scram.decoded(final["proof"])):
-            raise ScramError("the name or the password is wrong")
+            raise ScramError(WRONG_PASSWORD)
         self._check_unchanged()
         if self._token is not None:
             self.user, self.lifetime = self._token.owner, self._token.lifetime

@@ -50,6 +50,7 @@ from hmb.coordinator.classic.rebalance import JOIN_AGAIN
 from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe
 from hmb.coordinator.group import unloaded
 from hmb.coordinator.migration.partitions import encode_assignment, ids_of
+from hmb.coordinator.modern.base_group import LEAVES
 from hmb.coordinator.modern.classic_metadata import ClassicMetadata
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.modern.member import ConsumerMember
@@ -157,7 +158,7 @@ def leave(group: ConsumerGroup, leaving: Sequence[MemberIdentity], now: int) -> 
         except KafkaError as error:
             outcomes.append(error.code)
     if gone:
-        group.remove(list(dict.fromkeys(gone)), "the member leaves", now)
+        group.remove(list(dict.fromkeys(gone)), LEAVES, now)
         group.state.finish()
     return outcomes
 

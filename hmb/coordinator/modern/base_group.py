@@ -30,6 +30,7 @@ from hmb.protocol.enums import GroupType
 
 StateT = TypeVar("StateT", bound=ModernState[Any, Any])
 SettingsT = TypeVar("SettingsT", bound=ModernGroupSettings)
+LEAVES = "the member leaves"  # the reason of `ModernGroup.remove` for members that have sent a request to leave
 
 
 class ModernGroup(ABC, Generic[StateT, SettingsT]):

@@ -41,7 +41,7 @@ from uuid import uuid4
 from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe, everything
 from hmb.coordinator.group import Commit, Group, unloaded
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
-from hmb.coordinator.modern.base_group import ModernGroup
+from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
 from hmb.coordinator.modern.deadlines import ConsumerDeadlines
 from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_full, owned_by
 from hmb.coordinator.modern.member import ConsumerMember, Goal
@@ -262,7 +262,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         else:
             self.state.known(request.member_id)
         if request.member_epoch == LEAVE_EPOCH or request.instance_id is None:
-            self.remove([request.member_id], "the member leaves", now)
+            self.remove([request.member_id], LEAVES, now)
         else:
             self.state.put_assignment(self.state.members[request.member_id].temporarily_left())
             self.deadlines.end_revocation(request.member_id)

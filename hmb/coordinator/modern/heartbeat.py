@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hmb.coordinator.modern.assignors import ASSIGNORS
 from hmb.coordinator.modern.heartbeat_checks import (
+    INVALID_EPOCH,
     NO_INSTANCE_ID,
     NO_REBALANCE_TIMEOUT,
     check_problems,
@@ -33,7 +34,7 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Non
             epoch == JOIN_EPOCH and request.subscribed_topic_names is None and request.subscribed_topic_regex is None
         ),
         NO_INSTANCE_ID: epoch == STATIC_LEAVE_EPOCH and request.instance_id is None,
-        "MemberEpoch is invalid.": epoch < STATIC_LEAVE_EPOCH,
+        INVALID_EPOCH: epoch < STATIC_LEAVE_EPOCH,
     }
     check_problems(problems)
     if request.server_assignor is not None and request.server_assignor not in ASSIGNORS:

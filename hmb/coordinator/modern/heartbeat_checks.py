@@ -11,6 +11,7 @@ from typing import Protocol
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 NO_REBALANCE_TIMEOUT = "RebalanceTimeoutMs must be provided in first request."
+INVALID_EPOCH = "MemberEpoch is invalid."
 NO_INSTANCE_ID = "InstanceId can't be null."
 
 

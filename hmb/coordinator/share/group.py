@@ -25,8 +25,8 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
-from hmb.coordinator.modern.base_group import ModernGroup
-from hmb.coordinator.modern.heartbeat_checks import check_problems, empty_fields
+from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
+from hmb.coordinator.modern.heartbeat_checks import INVALID_EPOCH, check_problems, empty_fields
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.modern.records import topics_of
 from hmb.coordinator.modern.states import GROUP_STATES
@@ -98,7 +98,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         """
         if request.member_epoch == LEAVE_EPOCH:
             self.state.known(request.member_id)
-            self.remove([request.member_id], "the member leaves", now)
+            self.remove([request.member_id], LEAVES, now)
             self.state.finish()
             return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
         settings = self._settings(self.group_id)
@@ -195,7 +195,7 @@ def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
         **empty_fields(request),
         "SubscribedTopicNames must be set in first request.": request.member_epoch == JOIN_EPOCH
         and not request.subscribed_topic_names,
-        "MemberEpoch is invalid.": request.member_epoch < LEAVE_EPOCH,
+        INVALID_EPOCH: request.member_epoch < LEAVE_EPOCH,
     }
     check_problems(problems)
 

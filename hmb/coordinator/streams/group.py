@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
-from hmb.coordinator.modern.base_group import ModernGroup
+from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.streams.assignor import StickyAssignor
 from hmb.coordinator.streams.endpoints import endpoints_of
@@ -256,7 +256,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         self.state.known(request.member_id)
         if request.shutdown_application:
             self._shutdown_by = self._shutdown_by or request.member_id
-        self.remove([request.member_id], "the member leaves", now)
+        self.remove([request.member_id], LEAVES, now)
         self.state.finish()
         return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
+from hmb.hailstorm.registry.sessions import Watch, foreign_node, session_expired
 
 
 @dataclass
@@ -69,7 +69,7 @@ class LocalSession:
             self._check_alive()
             node = self.registry.nodes.get(path)
             if node is None or node.owner is not self:
-                raise SessionExpiredError(f"{self.name}: the node {path} does not belong to this session")
+                raise foreign_node(self.name, path)
             node.value = value
             self.registry.notify(path, value)
 
@@ -94,4 +94,4 @@ class LocalSession:
 
     def _check_alive(self) -> None:
         if not self.is_alive:
-            raise SessionExpiredError(f"the session of {self.name} has ended")
+            raise session_expired(self.name)

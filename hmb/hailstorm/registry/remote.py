@@ -14,7 +14,7 @@ import queue
 import threading
 from typing import Any
 
-from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
+from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch, session_expired
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class RemoteSession:
     def _ask(self, request: list[Any]) -> Any:
         with self._lock:
             if not self.is_alive:
-                raise SessionExpiredError(f"the session of {self.name} has ended")
+                raise session_expired(self.name)
             try:
                 self._socket.send(request)
                 status, value = self._answers.get(timeout=ANSWER_TIMEOUT)
@@ -101,7 +101,7 @@ class RemoteSession:
             if self.is_alive:
                 LOGGER.warning("the session of %s has ended: %s", self.name, error)
         self.close()
-        self._answers.put(["expired", f"the session of {self.name} has ended"])
+        self._answers.put(["expired", str(session_expired(self.name))])
 
     def _changed(self, path: str, value: bytes | None) -> None:
         for prefix, watch in self._watches:

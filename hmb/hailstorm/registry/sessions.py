@@ -17,6 +17,16 @@ class SessionExpiredError(HailstormError):
     """The session has ended. Its nodes have disappeared, and the session's owner cannot write any more."""
 
 
+def session_expired(name: str) -> SessionExpiredError:
+    """Return the error for an operation of a session that has ended."""
+    return SessionExpiredError(f"the session of {name} has ended")
+
+
+def foreign_node(name: str, path: str) -> SessionExpiredError:
+    """Return the error for a write of the session `name` to a node that does not belong to this session."""
+    return SessionExpiredError(f"{name}: the node {path} does not belong to this session")
+
+
 class RegistrySession(Protocol):
     """The connection of one processor or negotiator to a registry. Any thread may use this connection."""
 

@@ -23,7 +23,7 @@ import threading
 from typing import Any
 
 from hmb.defaults import REGISTRY_SESSION_TIMEOUT
-from hmb.hailstorm.registry.sessions import LIVING, MASTER, SessionExpiredError, Watch
+from hmb.hailstorm.registry.sessions import LIVING, MASTER, SessionExpiredError, Watch, foreign_node, session_expired
 
 try:
     from kazoo.client import KazooClient, KazooState
@@ -82,7 +82,7 @@ class ZooKeeperSession:
 
     def write(self, path: str, value: bytes) -> None:
         if path not in self._versions:
-            raise SessionExpiredError(f"{self.name}: the node {path} does not belong to this session")
+            raise foreign_node(self.name, path)
         stat = self._ask(self._client.set, f"{self._root}/{path}", value, version=self._versions[path])
         self._versions[path] = stat.version
 
@@ -124,14 +124,14 @@ class ZooKeeperSession:
 
     def _ask(self, operation: Any, *arguments: Any, **options: Any) -> Any:
         if not self.is_alive:
-            raise SessionExpiredError(f"the session of {self.name} has ended")
+            raise session_expired(self.name)
         try:
             return operation(*arguments, **options)
         except NodeExistsError:
             raise
         except (KazooException, KazooTimeoutError) as error:
             self.is_alive = False
-            raise SessionExpiredError(f"the session of {self.name} has ended: {error!r}") from error
+            raise SessionExpiredError(f"{session_expired(self.name)}: {error!r}") from error
 
     def _listen(self, state: str) -> None:
         if state == KazooState.LOST:

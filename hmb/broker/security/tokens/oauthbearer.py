@@ -23,6 +23,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
+from hmb.security.protocols import ANOTHER_NAME
 from hmb.state_table import StateTable
 
 CLIENT_MESSAGE = re.compile(r"n,(?:a=(?P<acts_as>[^,]*))?,\x01(?P<pairs>(?:[A-Za-z]+=[^\x01]*\x01)+)\x01")
@@ -98,7 +99,7 @@ class OauthExchange:
         try:
             token = self._check(text)
             if acts_as not in ("", token.user):
-                raise TokenError("the client wants to act under another name")
+                raise TokenError(ANOTHER_NAME)
         except TokenError as error:
             self._problem = str(error)
             self.state = OAUTHBEARER.next(self.state, OauthEvent.INVALID)
