@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hmb.defaults import CUTS, DISK_FAULT_KINDS
+from hmb.defaults import CORRUPT_PATH, CUTS, DISK_FAULT_KINDS, FAULTS_PATH, REQUESTS_PATH
 
 from .shared.errors import UNREACHABLE, USAGE, CliError
 from .shared.output import print_json
@@ -83,7 +83,7 @@ def disk(address: str, token: str, kind: str, **fault: Any) -> None:
 @_port_options
 def corrupt(address: str, token: str, **batch: Any) -> None:
     """Change one byte of a record batch on the disk, so that the CRC of the batch is wrong."""
-    _ask("POST", address, token, _given(batch), path="/corrupt")
+    _ask("POST", address, token, _given(batch), path=CORRUPT_PATH)
 
 
 @command.command("list")
@@ -109,10 +109,10 @@ def requests(address: str, token: str, clear: bool) -> None:
     The broker begins to record requests when this command is used for the first time.
     """
     if clear:
-        _ask("DELETE", address, token, path="/requests")
+        _ask("DELETE", address, token, path=REQUESTS_PATH)
         click.echo("The broker has deleted the recorded requests.")
     else:
-        _print(_ask("GET", address, token, path="/requests"))
+        _print(_ask("GET", address, token, path=REQUESTS_PATH))
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _print(objects: list[dict[str, Any]]) -> None:
 
 
 def _ask(
-    method: str, address: str, token: str, fault: dict[str, Any] | None = None, *, path: str = "/faults"
+    method: str, address: str, token: str, fault: dict[str, Any] | None = None, *, path: str = FAULTS_PATH
 ) -> list[dict[str, Any]]:
     """Send one request to the control port, and return the JSON objects in the response.
 

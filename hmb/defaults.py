@@ -1,4 +1,4 @@
-"""Default values, and names that users can choose from, for example the names of the compression codecs.
+"""Constants that the commands share with the library: default values, paths, and names that users can choose from.
 
 This module is small and imports almost nothing, so that `hmb --help` starts fast. The modules that implement the
 codecs, partitioners and assignors import these names from here.
@@ -13,7 +13,12 @@ DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
 STATE_FILE = "state-address.json"  # in the data directory: the addresses of the broker's state and of its page
 TOKEN_FILE = "state-token"  # in the data directory: the token for these addresses; a restart does not change it
-SLOWEST_REQUESTS = "/slowest-requests"  # `hmb top` reads the slowest requests at this path
+SERVERS_VARIABLE = "HMB_BOOTSTRAP_SERVERS"  # the environment variable with the addresses that commands connect to
+
+# Paths of the broker's HTTP servers. Commands of `hmb` send requests to them.
+SLOWEST_REQUESTS_PATH = "/slowest-requests"
+HEALTH_PATH = "/healthz"
+FAULTS_PATH, REQUESTS_PATH, CORRUPT_PATH = "/faults", "/requests", "/corrupt"
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 CODEC_NAMES: tuple[str, ...] = get_args(Compression)

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from .catalog import FIRST, Exercise, Lab
 
+SEED_VARIABLE = "HMB_LAB_SEED"  # the environment variable with the seed of a check
 CHECK_TIMEOUT = 180.0  # seconds for all requirements of a lab together; the limit for one requirement is shorter
 EVENTS, CHECK = "events.jsonl", "check.py"
 ANSWER_NAME = "HMB_LAB_ANSWER"  # an environment variable with the file name of the answer
@@ -76,7 +77,7 @@ def check(
 def _process(folder: Path, answer: str, seed: int) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "pytest", "-p", "hmb.cli.lab.requirements_plugin", "-p", "no:cacheprovider"]
     command += ["--rootdir", str(folder), "-c", os.devnull, "--assert=plain", "-q", CHECK]
-    ours = {"HMB_LAB_SEED": str(seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    ours = {SEED_VARIABLE: str(seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     ours |= {"TMPDIR": str(folder), "PYTHONPATH": str(folder), ANSWER_NAME: answer}
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, env=os.environ | ours, stdin=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ from typing import Any
 
 import pytest
 
-from .checking import ANSWER_NAME, CHECK, EVENTS
+from .checking import ANSWER_NAME, CHECK, EVENTS, SEED_VARIABLE
 
 REQUIREMENT_TIMEOUT = 20  # seconds
 PROCESSOR_TIME = REQUIREMENT_TIMEOUT + 5  # seconds for one requirement, of all threads together
@@ -111,7 +111,7 @@ class RequirementsPlugin:
     @pytest.fixture
     def rng(self) -> random.Random:
         """A generator of random cases, initialized with the student's seed."""
-        return random.Random(int(os.environ["HMB_LAB_SEED"]))
+        return random.Random(int(os.environ[SEED_VARIABLE]))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:

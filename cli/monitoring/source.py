@@ -24,7 +24,7 @@ from urllib.request import Request, urlopen
 
 import click
 
-from hmb.defaults import DEFAULT_DATA_DIR, SLOWEST_REQUESTS, STATE_FILE
+from hmb.defaults import DEFAULT_DATA_DIR, HEALTH_PATH, SLOWEST_REQUESTS_PATH, STATE_FILE
 
 from ..shared.client_options import ClientConfig, admin_settings, client_config
 from ..shared.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
@@ -188,7 +188,7 @@ def fetch_state(url: str, seconds: int = 0) -> State:
         parts = urlsplit(url)
         query = f"{parts.query}&seconds={seconds}"
         try:
-            state["slowest"] = _get_json(urlunsplit(parts._replace(path=SLOWEST_REQUESTS, query=query)))
+            state["slowest"] = _get_json(urlunsplit(parts._replace(path=SLOWEST_REQUESTS_PATH, query=query)))
         except CliError as error:
             state["missing"].setdefault(SINGLE_REQUESTS, str(error))
     return state
@@ -204,7 +204,7 @@ def _get_json(url: str) -> Any:
 
 def check_runs(link: str) -> None:
     """Raise CliError if the broker of a page does not run any more."""
-    _get(urlunsplit(urlsplit(link)._replace(path="/healthz", query="")), accepts=(HTTPStatus.SERVICE_UNAVAILABLE,))
+    _get(urlunsplit(urlsplit(link)._replace(path=HEALTH_PATH, query="")), accepts=(HTTPStatus.SERVICE_UNAVAILABLE,))
 
 
 def _get(url: str, accepts: Collection[int] = ()) -> bytes:

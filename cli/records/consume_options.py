@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hmb.defaults import ACKNOWLEDGEMENTS, ASSIGNOR_NAMES, OFFSET_NAMES, Acknowledgement
-from hmb.protocol.enums import ISOLATION_LEVELS, GroupType
+from hmb.protocol.enums import CONSUMER_GROUP_TYPES, ISOLATION_LEVELS, GroupType
 
 from ..shared.client_options import ClientConfig, client_options, consumer_settings
 from ..shared.completion import complete_groups, complete_partitions
@@ -197,7 +197,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help="Join this group: start at its committed offsets, and commit the offsets of printed records."),
     GROUP("--static", "group_instance_id", synonyms=["--group-instance-id"], metavar="ID",
         help="Join the group as this static member. After a quick restart, it has the same partitions again."),
-    GROUP("--group-protocol", type=click.Choice([GroupType.CLASSIC.value, GroupType.CONSUMER.value]),
+    GROUP("--group-protocol", type=click.Choice([kind.value for kind in CONSUMER_GROUP_TYPES]),
         help="The group protocol: classic, or consumer, which KIP-848 defines."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
         help=f"The assignor: {', '.join(ASSIGNOR_NAMES)}; with --group-protocol consumer: uniform, range."),

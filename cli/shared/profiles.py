@@ -31,7 +31,6 @@ from .errors import NOT_FOUND, CliError
 from .parameters import servers
 from .settings import read_settings
 
-SERVERS_VARIABLE = "HMB_BOOTSTRAP_SERVERS"
 SERVERS_SETTING = "bootstrap.servers"
 
 
@@ -87,7 +86,7 @@ def default_servers() -> str:
     Raises click.UsageError if the text in HMB_BOOTSTRAP_SERVERS or in the profile is not an address.
     """
     places = {
-        SERVERS_VARIABLE: os.environ.get(SERVERS_VARIABLE),
+        defaults.SERVERS_VARIABLE: os.environ.get(defaults.SERVERS_VARIABLE),
         f"profile {current()!r}": current_properties().get(SERVERS_SETTING),
     }
     for place, text in places.items():

@@ -31,7 +31,7 @@ from typing import NamedTuple, Self
 
 from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.security.tls import TlsListener
-from hmb.defaults import DEFAULT_HOST, SLOWEST_REQUESTS, STATE_FILE, TOKEN_FILE
+from hmb.defaults import DEFAULT_HOST, HEALTH_PATH, SLOWEST_REQUESTS_PATH, STATE_FILE, TOKEN_FILE
 from hmb.monitoring.collecting import collect, refusal
 from hmb.monitoring.http_server import TEXT, HttpRequest, HttpResponse, HttpServer, is_loopback, json_response
 from hmb.monitoring.logins import Logins
@@ -45,7 +45,7 @@ from hmb.monitoring.state import BrokerState, as_json
 from hmb.monitoring.state_cache import StateCache
 from hmb.security.stores import TlsSettingError, TlsSettings
 
-METRICS, HEALTH = "/metrics", "/healthz"
+METRICS_PATH = "/metrics"
 
 
 class HttpAddress(NamedTuple):
@@ -118,7 +118,7 @@ class MonitoringPorts:
         if self.ui is not None:
             urls["ui"] = f"{self.ui.url}{PAGE}?token={self.ui.token}"
         if self.metrics is not None:
-            urls["metrics"] = f"{self.metrics.url}{METRICS}"
+            urls["metrics"] = f"{self.metrics.url}{METRICS_PATH}"
         return urls
 
     def start(self, broker: BrokerServer) -> None:
@@ -144,14 +144,14 @@ class MonitoringPorts:
                     server.admission.owner_token = owner_token
                     server.admission.logins = logins
                     server.add(STATE, partial(_respond_state, current))
-                    server.add(SLOWEST_REQUESTS, partial(_respond_slowest, self._requests))
+                    server.add(SLOWEST_REQUESTS_PATH, partial(_respond_slowest, self._requests))
         if self.ui is not None:
             collected = partial(collect, broker, self._sampler, StateCache())
             self._page = OwnBrokerPage(self.ui, broker, collected, self._requests)
         if self.metrics is not None:
-            self.metrics.add(METRICS, partial(_respond_metrics, current), is_public=True)
+            self.metrics.add(METRICS_PATH, partial(_respond_metrics, current), is_public=True)
         for server in self._servers.values():
-            server.add(HEALTH, partial(_respond_health, broker), is_public=True)
+            server.add(HEALTH_PATH, partial(_respond_health, broker), is_public=True)
             server.start()
         if self.state is not None:
             self._file = broker.data_dir / STATE_FILE

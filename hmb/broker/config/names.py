@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from hmb.broker.config.broker import BROKER_CONFIGS
 from hmb.broker.config.keys import ConfigError, nearest
+from hmb.defaults import SERVERS_VARIABLE
 
 LISTENER_PREFIX, JAAS_SUFFIX = "listener.name.", ".sasl.jaas.config"  # parts of names in security/settings.py
 CONTROLLERS = re.compile(
@@ -14,7 +15,7 @@ CONTROLLERS = re.compile(
     r"|broker\.session\.timeout\.ms|initial\.broker\.registration\.timeout\.ms|server\.max\.startup\.time\.ms"
 )
 """The names of settings that only the controllers of Kafka (KRaft) need. HMB has no controllers of their own."""
-CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that the command-line clients read
+CLIENT_VARIABLES = {SERVERS_VARIABLE}  # variables that the command-line clients read
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
 

@@ -37,6 +37,7 @@ from typing import Any
 
 from hmb.broker.config.keys import nearest
 from hmb.broker.lifecycle import BrokerServer
+from hmb.defaults import CORRUPT_PATH, FAULTS_PATH, REQUESTS_PATH
 from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
 from hmb.monitoring.refusal import Refused
 from hmb.protocol.errors import KafkaError
@@ -44,7 +45,7 @@ from hmb.testing.clock import ManualClock
 from hmb.testing.faults.objects import AllFaults, add_all, corrupt, described
 from hmb.testing.request_record import RequestRecord
 
-FAULTS, REQUESTS, CLOCK, CORRUPT = "/faults", "/requests", "/clock", "/corrupt"
+CLOCK_PATH = "/clock"
 TIME_KEYS = dict.fromkeys(("days", "hours", "minutes", "seconds", "milliseconds"), float) | {"expire_members": bool}
 
 
@@ -76,10 +77,10 @@ class ControlPort:
         self._faults = faults
         self._requests = requests
         self._server = HttpServer()
-        self._add(FAULTS, self._answer_faults, "GET", "POST", "DELETE")
-        self._add(REQUESTS, self._answer_requests, "GET", "DELETE")
-        self._add(CLOCK, self._answer_clock, "GET", "POST")
-        self._add(CORRUPT, self._answer_corrupt, "POST")
+        self._add(FAULTS_PATH, self._answer_faults, "GET", "POST", "DELETE")
+        self._add(REQUESTS_PATH, self._answer_requests, "GET", "DELETE")
+        self._add(CLOCK_PATH, self._answer_clock, "GET", "POST")
+        self._add(CORRUPT_PATH, self._answer_corrupt, "POST")
 
     def _add(self, path: str, answer: Callable[[HttpRequest], object], *methods: str) -> None:
         def respond(request: HttpRequest) -> HttpResponse:
