@@ -53,6 +53,7 @@ record_size_option = click.option(
 scale_option = click.option(
     "--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this."
 )
+seconds_option = click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
 warm_up_option = click.option(
     "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
     help="Seconds of warm-up for each broker.",

@@ -24,7 +24,7 @@ import click
 
 from .. import peers
 from ..load.committers import commit, prepare
-from ..measurement import POSITIVE, Measurement, scenario, versus_option
+from ..measurement import POSITIVE, Measurement, scenario, seconds_option, versus_option
 from ..peers.chosen import broker_kinds
 from ..report.samples import Sample
 from ..report.view import Column, SampleView
@@ -69,7 +69,7 @@ def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[s
     help="Number of connections. Each one has a group and a partition of its own.",
 )
 @click.option("--in-flight", type=POSITIVE, default=4, show_default=True, help="Requests in flight on each connection.")
-@click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
+@seconds_option
 def command(
     measurement: Measurement, versus: peers.Installation | None, connections: int, in_flight: int, seconds: float
 ) -> None:

@@ -18,7 +18,16 @@ from contextlib import closing
 import click
 
 from ..load.repeated_requests import PRODUCE_VERSION, Load, produce_request
-from ..measurement import POSITIVE, CommaList, Measurement, Opponent, broker_options, record_size_option, scenario
+from ..measurement import (
+    POSITIVE,
+    CommaList,
+    Measurement,
+    Opponent,
+    broker_options,
+    record_size_option,
+    scenario,
+    seconds_option,
+)
 from ..peers import topics
 from ..peers.chosen import MeasuredBroker, running_brokers
 from ..report.distribution import percentile
@@ -94,7 +103,7 @@ def measure(
 @click.option("--partitions", type=POSITIVE, help="Number of partitions.  [default: one for each connection]")
 @record_size_option
 @click.option("--records", type=POSITIVE, default=100, show_default=True, help="Number of records in a batch.")
-@click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
+@seconds_option
 def command(
     measurement: Measurement,
     bootstrap: str | None,

@@ -100,11 +100,14 @@ def create(
     raise_failures(failures)
 
 
+_with_internal = click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics.")
+
+
 @command.command("list")
 @topics_or_patterns_argument
 @pattern_option
 @click.option("-d", "--detailed", is_flag=True, help="Print a table with partitions and replicas.")
-@click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics.")
+@_with_internal
 @cluster_options
 def list_(
     topics: tuple[str, ...], is_pattern: bool, detailed: bool, internal: bool, client: ClientConfig, as_json: bool
@@ -128,7 +131,7 @@ def list_(
 @command.command()
 @topics_or_patterns_argument
 @pattern_option
-@click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics.")
+@_with_internal
 @click.option(
     "--under-replicated-partitions", "lagging", is_flag=True,
     help="Show only partitions with a replica that is not in sync."

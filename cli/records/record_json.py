@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from hmb.protocol.enums import INT64_MAX
 from hmb.records import NO_TIMESTAMP, TimestampType
-from hmb.storage.dump.entries import text_or_base64
+from hmb.storage.dump.entries import content_as_json
 
 from ..shared.parameters import did_you_mean
 from .line_formats import HeaderPair, LineRecord, Parse
@@ -49,9 +49,7 @@ def to_json(record: ConsumerRecord) -> str:
         "offset": record.offset,
         "timestamp": record.timestamp,
         "timestamp_type": LABELS[record.timestamp_type],
-        **text_or_base64("key", record.key),
-        **text_or_base64("value", record.value),
-        "headers": [{"key": name, **text_or_base64("value", value)} for name, value in record.headers],
+        **content_as_json(record),
     }
     return ENCODE(fields)
 

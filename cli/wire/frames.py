@@ -23,7 +23,7 @@ from hmb.protocol.schema import Request, Response, Struct
 from hmb.records import Codec, Message, Record, RecordBatch
 from hmb.records.annotate_frame import annotate_frame, annotate_records
 from hmb.records.reading import iter_batches
-from hmb.storage.dump.entries import text_or_base64
+from hmb.storage.dump.entries import content_as_json, text_or_base64
 from hmb.storage.dump.hexadecimal import FieldEntry
 
 from ..shared.output import plural
@@ -210,9 +210,7 @@ def _batch_as_json(batch: RecordBatch | Message) -> dict[str, Any]:
 
 
 def _record_as_json(record: Record) -> dict[str, Any]:
-    fields: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
-    fields |= text_or_base64("key", record.key) | text_or_base64("value", record.value)
-    return fields | {"headers": [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]}
+    return {"offset": record.offset, "timestamp": record.timestamp, **content_as_json(record)}
 
 
 # Show a message as one line

@@ -275,9 +275,10 @@ class QuotaKey(StrEnum):
     CONNECTION_CREATION_RATE = "connection_creation_rate"  # new connections in one second
 
 
+_KEYS_OF_CLIENTS = tuple(key for key in QuotaKey if key is not QuotaKey.CONNECTION_CREATION_RATE)
 QUOTA_KEYS = {
-    QuotaEntityType.USER: tuple(key for key in QuotaKey if key is not QuotaKey.CONNECTION_CREATION_RATE),
-    QuotaEntityType.CLIENT_ID: tuple(key for key in QuotaKey if key is not QuotaKey.CONNECTION_CREATION_RATE),
+    QuotaEntityType.USER: _KEYS_OF_CLIENTS,
+    QuotaEntityType.CLIENT_ID: _KEYS_OF_CLIENTS,
     QuotaEntityType.IP: (QuotaKey.CONNECTION_CREATION_RATE,),
 }
 

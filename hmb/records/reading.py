@@ -63,6 +63,15 @@ def first_batch(buffer: Buffer) -> Batch | None:
     return parse_batch(buffer)
 
 
+def stored_offset(batch: Batch) -> int:
+    """Return the offset with which the bytes of a batch or message begin.
+
+    A wrapper (a compressed message set) begins with the offset of its last record. Its first offset is in the
+    compressed bytes, so this function is faster than `base_offset`.
+    """
+    return batch.base_offset if isinstance(batch, RecordBatch) else batch.offset
+
+
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
     """Yield the batches and messages in the buffer. If the last one is incomplete, stop before it.
 

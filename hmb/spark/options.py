@@ -89,8 +89,7 @@ class SourceOptions:
     @property
     def retry_for(self) -> float:
         """The time in seconds during which a failed request is retried (option kafka.default.api.timeout.ms)."""
-        seconds: float = self.setting("retry_for")
-        return seconds
+        return float(self.setting("retry_for"))
 
     def setting(self, keyword: str) -> Any:
         """Return the value of a keyword argument of hmb.Consumer, or its default if no option sets it."""
@@ -112,8 +111,7 @@ class SinkOptions:
     @property
     def max_block(self) -> float:
         """The time in seconds for which a task waits for a broker (option kafka.max.block.ms)."""
-        seconds: float = self.producer.get("max_block", declarations(ProducerSettings)["max_block"].default)
-        return seconds
+        return float(self.producer.get("max_block", declarations(ProducerSettings)["max_block"].default))
 
 
 def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
@@ -121,9 +119,7 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     options = _Given(given, SOURCE_OPTIONS)
     _check_strategy(options)
     settings = options.settings(CONSUMER_SETTINGS)
-    servers = settings.pop("bootstrap_servers", None)
-    if not servers:
-        raise OptionError("option 'kafka.bootstrap.servers' must be specified")
+    servers = _servers(settings)
     group = settings.pop("group", None) or options.get("groupIdPrefix") or DEFAULT_NAME
     if (level := settings.get("isolation_level")) not in (None, *ISOLATION_LEVELS):
         raise OptionError(f"option 'kafka.isolation.level' must be one of {', '.join(ISOLATION_LEVELS)}, not {level!r}")
@@ -157,6 +153,14 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
         security=settings.pop(SECURITY, None),
         consumer=settings,
     )
+
+
+def _servers(settings: dict[str, Any]) -> str:
+    """Remove the addresses of the brokers from the settings, and return them. Raises OptionError."""
+    servers: str = settings.pop("bootstrap_servers", "")
+    if not servers:
+        raise OptionError("option 'kafka.bootstrap.servers' must be specified")
+    return servers
 
 
 def _check_strategy(options: _Given) -> None:
@@ -217,9 +221,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
     """Parse and check the options of a query that writes. Raises OptionError."""
     options = _Given(given, SINK_OPTIONS)
     settings = options.settings(PRODUCER_SETTINGS)
-    servers = settings.pop("bootstrap_servers", None)
-    if not servers:
-        raise OptionError("option 'kafka.bootstrap.servers' must be specified")
+    servers = _servers(settings)
     exactly_once = options.flag("exactlyOnce", default=False)
     if exactly_once and ACKS.get(settings.get("acks", Acks.ALL)) is not Acks.ALL:
         raise OptionError("exactlyOnce=true needs kafka.acks=all")

@@ -14,7 +14,7 @@ from hmb.client.admin.brokers import Brokers, by_topic, is_temporary
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
+from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata, with_metadata
 from hmb.client.group.offset_messages import (
     NEWEST_BY_NAME,
     commit_codes,
@@ -69,10 +69,7 @@ def alter_group_offsets(
     The group must have no members. If the group has members, the error of each partition is UNKNOWN_MEMBER_ID.
     Needs Kafka 0.8.2.
     """
-    new = {
-        partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-        for partition, offset in by_partition("offsets", offsets, "5").items()
-    }
+    new = {partition: with_metadata(offset) for partition, offset in by_partition("offsets", offsets, "5").items()}
 
     def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
         version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)

@@ -27,7 +27,14 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.reader import AssignmentReader
 from hmb.client.consuming.settings import Callback
 from hmb.client.group.commits import CommittedOffsets
-from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata, Offsets
+from hmb.client.group.interface import (
+    CommitCallback,
+    GroupMetadata,
+    MemberSettings,
+    OffsetAndMetadata,
+    Offsets,
+    with_metadata,
+)
 from hmb.client.group.membership import GroupMembership, group_offsets, join_group
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset
@@ -188,10 +195,7 @@ class GroupReading:
         if offsets is None:
             positions = self._reader.positions.values()
             return {it.partition: OffsetAndMetadata(it.consumed) for it in positions if it.has_offset}
-        return {
-            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-            for partition, offset in offsets.items()
-        }
+        return {partition: with_metadata(offset) for partition, offset in offsets.items()}
 
     def _unsaved(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the positions that have changed since the last automatic commit."""

@@ -42,6 +42,11 @@ class OffsetAndMetadata(NamedTuple):
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]  # the offsets that an application commits
 
 
+def with_metadata(offset: int | OffsetAndMetadata) -> OffsetAndMetadata:
+    """Return an offset that an application commits, with empty metadata if the application has passed only a number."""
+    return OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+
+
 class GroupMetadata(NamedTuple):
     """The identity of a group member.
 

@@ -35,7 +35,7 @@ from hmb.client.retries import is_retriable
 from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT, RETRY_FOR
 from hmb.client.share.acknowledgements import ShareRecord
 from hmb.client.share.membership import ShareMembership
-from hmb.client.share.session import ENDED, MemberSession, fetch_errors
+from hmb.client.share.session import ENDED, MemberSession, partition_errors
 from hmb.defaults import ACKNOWLEDGEMENTS, Acknowledgement
 from hmb.protocol.enums import AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -149,7 +149,7 @@ class ShareConsumer:
             for error in errors.values():
                 LOGGER.warning("an acknowledgement failed, so the group delivers the records again: %s", error)
             records += session.records(response, self._names)
-            if not records and (failed := fetch_errors(response)):
+            if not records and (failed := partition_errors(response)):
                 raise next(iter(failed.values()))
         return records
 

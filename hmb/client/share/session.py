@@ -97,11 +97,7 @@ class MemberSession:
             topics=_topics(AcknowledgeTopic, AcknowledgeTopic.AcknowledgePartition, chosen, chosen),
         )
         response: ShareAcknowledgeResponse = self._send(request)
-        return {
-            partition: answered_error(partition, data.error_code, data.error_message)
-            for partition, data in _partitions_of(response)
-            if data.error_code
-        }
+        return partition_errors(response)
 
     def _chosen(self) -> dict[PartitionId, Any]:
         return {it: taken for it, offsets in self.acquired.items() if (taken := offsets.take())}
@@ -145,7 +141,7 @@ class MemberSession:
         self._connection.close()
 
 
-def fetch_errors(response: ShareFetchResponse) -> Errors:
+def partition_errors(response: ShareFetchResponse | ShareAcknowledgeResponse) -> Errors:
     """Return the errors of the partitions in a response."""
     return {
         partition: answered_error(partition, data.error_code, data.error_message)

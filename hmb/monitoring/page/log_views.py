@@ -29,6 +29,7 @@ from typing import Any
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
+from hmb.records.reading import stored_offset
 from hmb.storage.dump.entries import BatchEntry, optional_size
 from hmb.storage.dump.hexadecimal import FieldEntry, batch_fields
 from hmb.storage.dump.inspection import Search, bisection, scan, search
@@ -88,7 +89,7 @@ def batch_row(batch: Batch, position: int | None) -> Json:
     return {
         "position": position,
         "bytes": batch.size,
-        "base_offset": batch.base_offset if isinstance(batch, RecordBatch) else batch.offset,
+        "base_offset": stored_offset(batch),
         "last_offset": batch.last_offset,
         "records": batch.records_count if isinstance(batch, RecordBatch) else None,
         "max_timestamp": batch.max_timestamp,

@@ -36,6 +36,7 @@ from hmb.records import (
     control_type,
     decode_marker,
 )
+from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.producer_numbers import increment_sequence
 
 
@@ -284,9 +285,7 @@ class RecordEntry(Entry):
         if self.decoded is not None:
             return fields | self.decoded._asdict()
         if self.with_data:
-            headers = [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]
-            fields |= text_or_base64("key", record.key) | text_or_base64("value", record.value)
-            return fields | {"headers": headers}
+            return fields | content_as_json(record)
         return fields | {"header_keys": [name for name, _ in record.headers]}
 
     @property
@@ -328,6 +327,12 @@ def _control_fields(record: Record) -> dict[str, object]:
     if isinstance(control, EndTransactionMarker):
         return {"control_type": control.control_type.name, "coordinator_epoch": control.coordinator_epoch}
     return {"control_type": control.name}
+
+
+def content_as_json(record: Record | ConsumerRecord) -> dict[str, object]:
+    """Return the key, the value and the headers of a record as fields of a JSON object."""
+    headers = [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]
+    return {**text_or_base64("key", record.key), **text_or_base64("value", record.value), "headers": headers}
 
 
 def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:

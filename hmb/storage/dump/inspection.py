@@ -23,7 +23,8 @@ from io import BufferedReader
 from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
-from hmb.records import NO_TIMESTAMP, Message
+from hmb.records import NO_TIMESTAMP
+from hmb.records.reading import stored_offset
 from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 
@@ -198,7 +199,7 @@ def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int 
                 is_found = batch.last_offset >= offset
             else:
                 is_found = timestamp is not None and batch.max_timestamp >= timestamp
-            first = batch.offset if isinstance(batch, Message) else batch.base_offset
+            first = stored_offset(batch)
             yield ScanStep(at, first, batch.last_offset, batch.max_timestamp, is_found)
             if is_found:
                 return

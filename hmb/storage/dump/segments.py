@@ -21,7 +21,7 @@ from pathlib import Path
 from hmb.protocol.errors import KafkaError
 from hmb.records import DEFAULT_LIMIT, Batch, Codec, Message, RecordBatch, crc32, crc32c, parse_batch
 from hmb.records.batch import CRC_START, MAGIC_POSITION
-from hmb.records.reading import HEADER_PEEK
+from hmb.records.reading import HEADER_PEEK, stored_offset
 from hmb.storage.dump.entries import (
     BatchEntry,
     DamageEntry,
@@ -107,7 +107,7 @@ class _Offsets:
         self._last_of_record: int | None = None
 
     def of_batch(self, position: int, batch: Batch) -> Iterator[Entry]:
-        first = batch.base_offset if isinstance(batch, RecordBatch) else batch.offset
+        first = stored_offset(batch)
         if first <= self._last_of_batch:
             yield DamageEntry(self._path, position, f"offset {first} does not follow {self._last_of_batch}")
         self._last_of_batch = batch.last_offset

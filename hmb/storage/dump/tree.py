@@ -24,6 +24,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import RECORD_BATCH_OVERHEAD, Batch, Codec, Message, Record, RecordBatch, decompress
 from hmb.records.batch import MAGIC
 from hmb.records.compression import CODEC_MASK
+from hmb.records.reading import stored_offset
 from hmb.records.varint import read_varint
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, counted, optional_size
 from hmb.storage.dump.findings import Findings
@@ -137,7 +138,7 @@ def _segment(file: BufferedReader, path: Path, options: DumpOptions) -> SegmentN
             records += 1 if batch.records_count is None else batch.records_count
             batches, last_offset = batches + 1, batch.last_offset
             if first_offset is None:
-                first_offset = batch.offset if isinstance(batch, Message) else batch.base_offset
+                first_offset = stored_offset(batch)
     size = os.fstat(file.fileno()).st_size
     return SegmentNode(path, size, first_offset, last_offset, batches, None if wrappers else records)
 

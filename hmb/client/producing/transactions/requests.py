@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata, Offsets
+from hmb.client.group.interface import GroupMetadata, Offsets, with_metadata
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import (
@@ -100,7 +100,7 @@ def offset_commit(
     partition_of = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.TxnOffsetCommitRequestPartition
     topics: dict[str, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = {}
     for (name, partition), offset in offsets.items():
-        committed = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        committed = with_metadata(offset)
         topic = topics.setdefault(name, TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=name))
         topic.partitions.append(
             partition_of(
