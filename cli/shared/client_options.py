@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from hmb.defaults import DEFAULT_SERVER, SERVERS_VARIABLE
+
 from . import profiles
 from .errors import USAGE, CliError
 from .headings import OTHER, under
@@ -46,7 +48,7 @@ def servers_option(*synonyms: str) -> Callable[[Command], Command]:
         type=servers,
         metavar="HOST:PORT",
         default=profiles.default_servers,
-        show_default="HMB_BOOTSTRAP_SERVERS, the current profile, 127.0.0.1:9092",
+        show_default=f"{SERVERS_VARIABLE}, the current profile, {DEFAULT_SERVER}",
         help="The broker to connect to first, or several brokers separated by commas.",
     )
 
