@@ -118,8 +118,7 @@ class Connection:
     ) -> None:
         self.host, self.port = host, port
         self.timeout = timeout
-        self._client_id = client_id
-        self._security = security
+        self._client_id, self._security = client_id, security
         self._session_ends = math.inf  # the time (monotonic clock) at which the client must log in again
         self._address_failures = AddressFailures() if address_failures is None else address_failures
         self._socket: socket.socket | None = None
