@@ -96,13 +96,13 @@ These modules are between the steps of the Produce tour. Open them only if you w
 - Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
   (`records/batch.py`).
 - Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
-  `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log.write` takes the
+  `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log._write` takes the
   active segment (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one
   (`storage/log_segments.py`).
 - Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
 - Step 12: `IndexFile._append` writes the entry to the file of the index (`storage/files/sorted_entries.py`). The time
   index gets an entry in the same way (`storage/time_index.py`).
-- After step 12, `Log.write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
+- After step 12, `Log._write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
@@ -125,7 +125,7 @@ Fetch, a tour of at most 9 files:
 These functions and modules are between the steps of the Fetch tour:
 - Between steps 2 and 3, `long_poll` calls `_Fetch.collect` (`broker/long_poll.py`). If too few bytes exist, `long_poll`
   waits with a `Watcher` (`storage/watchers.py`) and collects again. `_Fetch.collect` is in the handler's file. It calls
-  `_partition_response` for each partition. This method finds the log with `FetchedPartition.log`
+  `_partition_response` for each partition. This method finds the log with `CachedPartition.log`
   (`broker/fetch_sessions.py`), which calls `Topics.find` and `Topic.log` (step 5 of the Produce tour). The method then
   calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read`. A first reading can skip two
   calls: `converted`, which converts records for old clients (`broker/old_clients.py`), and `replacement.repair`, which
@@ -185,7 +185,7 @@ In the JoinGroup tour, a `Write` object contains the records of step 18 and a fu
 calls `_assign`.
 
 These modules are between the steps of the JoinGroup tour. Open them only if you want to see the details:
-- Step 2: `check_room` limits the memory of all members (`coordinator/member_room.py`). `Journal.check_coordinates`
+- Step 2: `check_memory` limits the memory of all members (`coordinator/member_memory.py`). `Journal.check_coordinates`
   checks that the journal is loaded (`coordinator/journal/writing.py`, `coordinator/journal/topic.py`).
   `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread that
   serves the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`). During the first JoinGroup, the thread
@@ -215,7 +215,7 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
   the record are declared in `coordinator/journal/records.py`.
 - Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
-- Step 20: `Journal._append` calls `Log.append_own`, which continues at step 9 of the Produce tour.
+- Step 20: `Journal._append` calls `Log.append_from_coordinator`, which continues at step 9 of the Produce tour.
 
 Producer.send, a tour of at most 10 files:
 
@@ -247,7 +247,7 @@ These modules are between the steps of the Producer.send tour. Open them only if
   step 6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`).
   The object in the field `guarantee` implements the delivery guarantee: it returns the producer id, and adds the
   partitions to the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
-- Step 6: `assign_numbers` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
+- Step 6: `assign_sequence` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
   `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
   Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
 - Step 7: before its first request, `Connection._open` connects to the broker and requests its versions.

@@ -80,7 +80,7 @@ def join_with_two_members(servers: str, topic: str) -> None:
 
 
 ACTIONS = {"Produce": produce, "Fetch": fetch, "JoinGroup and SyncGroup": join_group, "Producer.send": produce}
-MOST_FILES = {"Produce": 9, "Fetch": 9, "JoinGroup and SyncGroup": 8, "Producer.send": 10}
+MAX_FILES = {"Produce": 9, "Fetch": 9, "JoinGroup and SyncGroup": 8, "Producer.send": 10}
 
 
 @pytest.mark.parametrize(("name", "action"), ACTIONS.items())
@@ -91,7 +91,7 @@ def test_a_request_makes_the_calls_of_the_tour(name: str, action: Callable[[], N
     assert first_missing(hops, calls) is None
 
 
-@pytest.mark.parametrize(("name", "most"), MOST_FILES.items())
+@pytest.mark.parametrize(("name", "most"), MAX_FILES.items())
 def test_a_tour_has_few_files(name: str, most: int) -> None:
     assert 5 <= len({hop.file for hop in tours()[name]}) <= most
 

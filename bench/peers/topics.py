@@ -24,7 +24,7 @@ NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 def create(bootstrap: str, topic: str, settings: Mapping[str, str] = NO_SETTINGS, *, partitions: int = 1) -> None:
     """Create a topic whose partitions have one replica. Raises KafkaError, ConnectionFailed."""
     with Connection(*parse_servers(bootstrap)[0]) as connection:
-        if not connection.knows(CreateTopicsRequest):
+        if not connection.supports(CreateTopicsRequest):
             _await_leader(connection, topic)
             return
     with Admin(bootstrap, request_timeout=TIMEOUT) as admin:
@@ -63,7 +63,7 @@ def alter(bootstrap: str, topic: str, name: str, value: str) -> None:
 def delete(bootstrap: str, topic: str) -> None:
     """Delete a topic with its records. Do nothing with Kafka 0.8.2, which cannot delete topics. Raises KafkaError."""
     with Connection(*parse_servers(bootstrap)[0]) as connection:
-        if not connection.knows(CreateTopicsRequest):
+        if not connection.supports(CreateTopicsRequest):
             return
     with Admin(bootstrap, request_timeout=TIMEOUT) as admin:
         raised(admin.delete_topics([topic])[topic])

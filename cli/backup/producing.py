@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.producing.idempotence import NEWEST_PRODUCE
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -22,7 +22,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
 from hmb.records.batch import MAGIC
 
-MOST_REQUESTS, MOST_BYTES = 32, 4 * 1024 * 1024  # limits for the requests and the bytes in flight
+MAX_REQUESTS, MAX_BYTES = 32, 4 * 1024 * 1024  # limits for the requests and the bytes in flight
 
 
 def send_batches(connection: Connection, partition: TopicPartition, batches: Iterable[bytes], timeout_ms: int) -> None:
@@ -42,7 +42,7 @@ def send_batches(connection: Connection, partition: TopicPartition, batches: Ite
             response: ProduceResponse = connection.receive()
             (data,) = response.responses[0].partition_responses
             if data.error_code:
-                raise answered_error(partition, data.error_code, data.error_message)
+                raise response_error(partition, data.error_code, data.error_message)
             if data.base_offset != expected:
                 what = f"{partition}: the batch has the offset {data.base_offset}, not {expected}"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"{what}, because another client writes to the topic")
@@ -52,12 +52,12 @@ def send_batches(connection: Connection, partition: TopicPartition, batches: Ite
 def _groups(batches: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Divide the batches into groups. The restore sends all batches of a group before it reads the first response.
 
-    A group has at most MOST_REQUESTS batches and, unless it has only one batch, at most MOST_BYTES bytes.
+    A group has at most MAX_REQUESTS batches and, unless it has only one batch, at most MAX_BYTES bytes.
     """
     group: list[bytes] = []
     size = 0
     for batch in batches:
-        if group and (len(group) == MOST_REQUESTS or size + len(batch) > MOST_BYTES):
+        if group and (len(group) == MAX_REQUESTS or size + len(batch) > MAX_BYTES):
             yield group
             group, size = [], 0
         group.append(batch)

@@ -28,7 +28,7 @@ NAMES = {
     "\x1b[5~": "page up",
     "\x1b[6~": "page down",
 }
-MOST_BYTES = 1024  # the maximum number of bytes in one read
+MAX_BYTES = 1024  # the maximum number of bytes in one read
 
 
 def keys_in(text: str) -> list[str]:
@@ -53,7 +53,7 @@ class Keyboard:
         """
         if not select.select([sys.stdin], [], [], timeout)[0]:
             return []
-        data = os.read(sys.stdin.fileno(), MOST_BYTES)
+        data = os.read(sys.stdin.fileno(), MAX_BYTES)
         return keys_in(self._decoder.decode(data)) if data else ["escape", "q"]
 
 

@@ -19,22 +19,22 @@ from hmb.protocol.annotate import Line, meaning
 CELL, HIGH = 25.0, 24.0  # pixels: the width and the height of one byte
 ROW = 28.0  # pixels between the tops of two rows
 POSITION, BYTES, NAME = 34.0, 42.0, 250.0  # pixels: where the position ends, where the bytes and the name begin
-MOST_BYTES = 8  # in one row; a longer field continues in the next row
+MAX_BYTES = 8  # in one row; a longer field continues in the next row
 LONGEST = 33  # characters of a name with its value
 
 
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
     """Draw fields, one below the other, from `top` downwards. Return the box of each field's first byte.
 
-    Each field begins in a new row. If a field has more than MOST_BYTES bytes, it continues in the next rows. The
+    Each field begins in a new row. If a field has more than MAX_BYTES bytes, it continues in the next rows. The
     function `tone_of` receives the name of a field, and returns the color (the tone) of the field's bytes.
     """
     boxes = []
     y = top
     for line in lines:
         drawing.text(POSITION, y + 17, str(line.offset), anchor="end", size=13)
-        for start in range(0, len(line.data), MOST_BYTES):
-            part = line.data[start : start + MOST_BYTES]
+        for start in range(0, len(line.data), MAX_BYTES):
+            part = line.data[start : start + MAX_BYTES]
             cells = drawing.cells(
                 BYTES, y, [f"{byte:02x}" for byte in part], tone_of(line.path), width=CELL, height=HIGH
             )
@@ -47,7 +47,7 @@ def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Ca
 
 def rows_of(lines: Iterable[Line]) -> int:
     """Return the number of rows that `draw_fields` needs."""
-    return sum(-(-len(line.data) // MOST_BYTES) for line in lines)
+    return sum(-(-len(line.data) // MAX_BYTES) for line in lines)
 
 
 def label_of(line: Line) -> str:

@@ -27,7 +27,7 @@ from tables import TableDirective
 from hmb.state_table import StateTable
 
 WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, and the gap between two boxes
-MOST_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
+MAX_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 
 
@@ -82,7 +82,7 @@ def label_of(state: Any) -> str:
     state in the code.
     """
     label = str(getattr(state, "label", state.value))
-    return state.name.replace("_", " ").capitalize() if len(label.split()) > MOST_WORDS else label
+    return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label
 
 
 def _in_words(transitions: Sequence[Any]) -> str:

@@ -19,8 +19,8 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import AssignableTopic
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest

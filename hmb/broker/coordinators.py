@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_overrides import (
+from hmb.broker.config.groups.overrides import (
     classic_group_settings,
     consumer_group_settings,
     share_group_settings,

@@ -64,7 +64,7 @@ Key = tuple[TopicKey, int]  # topic and partition number
 
 
 @dataclass(slots=True)
-class FetchedPartition:
+class CachedPartition:
     """A partition that a client fetches, with the values in the last request and the offsets in the last response."""
 
     topic_key: TopicKey
@@ -78,7 +78,7 @@ class FetchedPartition:
     high_watermark: int = NO_OFFSET  # NO_OFFSET before the first response
     log_start_offset: int = NO_OFFSET  # NO_OFFSET before the first response
 
-    def ask_again(self, other: FetchedPartition) -> None:
+    def update_request_params(self, other: CachedPartition) -> None:
         """Copy the fetch offset, the size limit and the epochs of this partition from a newer request (`other`)."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
@@ -110,7 +110,7 @@ class FetchedPartition:
             and self.last_fetched_epoch < 0
         )
 
-    def is_news(self, data: PartitionData) -> bool:
+    def must_respond(self, data: PartitionData) -> bool:
         """Return whether the response to an incremental fetch must contain this partition."""
         return bool(
             _size(data)
@@ -130,7 +130,7 @@ class FetchedPartition:
         self.log_start_offset = data.log_start_offset
 
 
-PartitionResponses = Sequence[tuple[FetchedPartition, PartitionData]]
+PartitionResponses = Sequence[tuple[CachedPartition, PartitionData]]
 
 
 @dataclass(slots=True)
@@ -145,14 +145,14 @@ class FetchSession:
     uses_ids: bool  # The requests of the session contain topic ids instead of names.
     created: int  # time of the creation, in ms
     used: int  # time of the last request, in ms
-    partitions: dict[Key, FetchedPartition]
+    partitions: dict[Key, CachedPartition]
     epoch: int = 1  # the epoch that the next request must have
 
 
 class FetchContext:
     """A fetch without a session. The object contains the partitions to read, and creates the response."""
 
-    def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
+    def __init__(self, partitions: dict[Key, CachedPartition]) -> None:
         self.partitions = list(partitions.values())
 
     def respond(self, responses: PartitionResponses) -> FetchResponse:
@@ -162,7 +162,7 @@ class FetchContext:
 class FullFetchContext(FetchContext):
     """A fetch that creates a session, if the cache has room for it."""
 
-    def __init__(self, sessions: FetchSessions, named: dict[Key, FetchedPartition], uses_ids: bool) -> None:
+    def __init__(self, sessions: FetchSessions, named: dict[Key, CachedPartition], uses_ids: bool) -> None:
         super().__init__(named)
         self._sessions, self._named, self._uses_ids = sessions, named, uses_ids
 
@@ -180,7 +180,7 @@ class IncrementalFetchContext(FetchContext):
         self._sessions, self._session, self._epoch = sessions, session, session.epoch
 
     def respond(self, responses: PartitionResponses) -> FetchResponse:
-        news = [(partition, data) for partition, data in responses if partition.is_news(data)]
+        news = [(partition, data) for partition, data in responses if partition.must_respond(data)]
         if not self._sessions.store_offsets(self._session, self._epoch, news):
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._session.id)
         return _response(news, self._session.id)
@@ -253,17 +253,17 @@ class FetchSessions:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, why)
         return session
 
-    def _update(self, session: FetchSession, named: dict[Key, FetchedPartition], gone: Iterable[Key]) -> None:
+    def _update(self, session: FetchSession, named: dict[Key, CachedPartition], gone: Iterable[Key]) -> None:
         self._partitions -= len(session.partitions)
         for key, partition in named.items():
             known = session.partitions.setdefault(key, partition)
             if known is not partition:
-                known.ask_again(partition)
+                known.update_request_params(partition)
         for key in gone:
             session.partitions.pop(key, None)
         self._partitions += len(session.partitions)
 
-    def create(self, partitions: dict[Key, FetchedPartition], uses_ids: bool) -> int:
+    def create(self, partitions: dict[Key, CachedPartition], uses_ids: bool) -> int:
         """Create a session and return its id. If the cache has no room, return NO_SESSION."""
         with self._lock:
             now = self.clock()
@@ -319,13 +319,13 @@ def _size(data: PartitionData) -> int:
     return 0 if data.records is None else part_size(data.records)
 
 
-def _named(request: FetchRequest, uses_ids: bool) -> dict[Key, FetchedPartition]:
-    named: dict[Key, FetchedPartition] = {}
+def _named(request: FetchRequest, uses_ids: bool) -> dict[Key, CachedPartition]:
+    named: dict[Key, CachedPartition] = {}
     for topic in request.topics:
         topic_id = topic.topic_id
         key, name = (topic_id.int, None) if uses_ids else (topic.topic, topic.topic)
         for asked in topic.partitions:
-            named[key, asked.partition] = FetchedPartition(
+            named[key, asked.partition] = CachedPartition(
                 key,
                 name,
                 topic_id,

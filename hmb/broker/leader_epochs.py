@@ -13,7 +13,7 @@ several epochs only if another broker wrote the data directory. You can skip thi
 
 from __future__ import annotations
 
-from hmb.broker.fetch_sessions import FetchedPartition
+from hmb.broker.fetch_sessions import CachedPartition
 from hmb.protocol.enums import NO_LEADER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchResponse
@@ -32,7 +32,7 @@ def check_epoch(known: int, log: Log) -> None:
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
-def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
+def set_divergence(partition: CachedPartition, log: Log, data: PartitionData) -> bool:
     """Return whether the client's records differ from this log (KIP-595).
 
     If they differ, `data` gets the first offset at which they differ. The response then contains no records. Raises

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from hmb.broker.config.broker import BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_overrides import share_group_settings
+from hmb.broker.config.groups.overrides import share_group_settings
 from hmb.broker.config.start_settings import data_dir_of, window_sizes
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
@@ -272,7 +272,7 @@ class BrokerServer:
             groups=groups,
             transactions=transactions,
             share_groups=share,
-            share_sessions=ShareSessions(self._config.share_max_sessions),
+            share_sessions=ShareSessions(self._config.share.max_sessions),
             share_settings=partial(share_group_settings, configs),
             stop=self._stop,
             clock=self._clock,
@@ -311,7 +311,7 @@ class BrokerServer:
                 lambda: config.offsets_check_interval / 1000,
                 lambda: groups.offsets.expire(config.offsets_retention * MINUTE_MS),
             ),
-            (lambda: config.transactions_check_interval / 1000, transactions.abort_late),
+            (lambda: config.transactions_check_interval / 1000, transactions.abort_timed_out),
             (
                 lambda: config.transactional_ids_check_interval / 1000,
                 lambda: transactions.expire(config.transactional_id_expiration),

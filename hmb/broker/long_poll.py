@@ -48,7 +48,7 @@ class Poll(Protocol):
 
 def long_poll(poll: Poll, max_wait_ms: int, context: RequestContext) -> None:
     """Collect records. While the poll is not satisfied, wait for more records, but at most `max_wait_ms`."""
-    max_wait = min(max_wait_ms, context.broker.config.connections_max_idle) / 1000
+    max_wait = min(max_wait_ms, context.broker.config.limits.max_idle) / 1000
     deadline = time.monotonic() + max_wait
     poll.collect()
     if not poll.is_satisfied and max_wait > 0:

@@ -12,9 +12,9 @@ message that does not exist. Kafka's consumer then stops with an error, because 
 than its fetch size.
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
-current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
-memory for the batches of all responses together. If the batches of a new response would exceed this limit, the broker
-waits before it sends the first message of this response.
+current batch stays in memory until the broker closes the connection (network/sending.py). MAX_CONVERSION_MEMORY limits
+the memory for the batches of all responses together. If the batches of a new response would exceed this limit, the
+broker waits before it sends the first message of this response.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
 damaged, the client gets the messages of all batches before the damaged batch, without an error. When a client fetches
@@ -39,7 +39,7 @@ from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 
 SKIPPED_AT_ONCE = 1 << 20  # bytes that the broker reads at once while it looks for a message
-MOST_CONVERTED = 64 << 20  # bytes of memory for all conversions together
+MAX_CONVERSION_MEMORY = 64 << 20  # bytes of memory for all conversions together
 
 
 class ByteBudget:
@@ -68,7 +68,7 @@ class ByteBudget:
                 self._changed.notify_all()
 
 
-CONVERTED = ByteBudget(MOST_CONVERTED)
+CONVERTED = ByteBudget(MAX_CONVERSION_MEMORY)
 PATIENCE = 60.0  # longest wait for memory in seconds; a client that does not read is disconnected earlier
 
 

@@ -15,7 +15,7 @@ from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.schema import Response
 
-MOST_TIMES = 2
+MAX_REPETITIONS = 2
 
 
 class TopicResponse(Protocol):
@@ -99,13 +99,13 @@ def check_named_once(times: int) -> None:
 
 
 def check_repetitions(names: Iterable[Hashable]) -> None:
-    """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
+    """Raise CloseConnection if `names` contains the same name more than MAX_REPETITIONS times.
 
     A name is short, but the description of a group or a topic can take megabytes of memory. If a small request
     contained the same name a thousand times, the response could need gigabytes of memory.
     """
     for name, times in Counter(names).items():
-        if times > MOST_TIMES:
+        if times > MAX_REPETITIONS:
             raise CloseConnection(f"a request names {str(name)[:100]!r} {times} times")
 
 

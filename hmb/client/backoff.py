@@ -19,7 +19,7 @@ import random
 RETRY_PAUSE = 0.1  # seconds; Kafka's default of retry.backoff.ms
 LONGEST_PAUSE = 1.0  # seconds; Kafka's default of retry.backoff.max.ms
 JITTER = 0.2  # A pause with jitter is up to 20 % shorter or longer.
-MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit.
+MAX_DOUBLINGS = 16  # After so many failures, every pause has reached its limit.
 
 
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
@@ -28,7 +28,7 @@ def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> 
     `failures` is the number of failures before this failure. The first failure has `failures=0` and the pause `first`.
     Each further failure doubles the pause, up to `longest`.
     """
-    return min(first * 2.0 ** min(failures, MOST_DOUBLINGS), longest)
+    return min(first * 2.0 ** min(failures, MAX_DOUBLINGS), longest)
 
 
 def jittered(pause: float) -> float:

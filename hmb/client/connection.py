@@ -41,7 +41,7 @@ from contextlib import suppress
 from typing import Any, Self, cast
 
 import hmb
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.reconnecting import AddressFailures
 from hmb.client.security.login import log_in
 from hmb.client.security.settings import NO_SECURITY, ClientSecurity
@@ -229,7 +229,7 @@ class Connection:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, self._no_common_version(request, theirs))
         return version
 
-    def knows(self, request: type[Request]) -> bool:
+    def supports(self, request: type[Request]) -> bool:
         """Return whether the broker supports at least one version of this request."""
         self._protocol_of_open_socket()
         return request.api_key in self._versions
@@ -350,7 +350,7 @@ class Connection:
             response = self._read()
         if response.error_code:
             self.close()
-            raise answered_error(self.address, response.error_code)
+            raise response_error(self.address, response.error_code)
         self._versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
         self._address_failures.add_api_versions(self.address)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Cluster, Node
 from hmb.client.retries import is_retriable, with_retries
 from hmb.protocol.enums import CoordinatorType
@@ -125,7 +125,7 @@ class CoordinatorConnection:
                 response = self.send(kind, request, newest)
                 for partition, code in error_codes(response):
                     if code:
-                        raise answered_error(partition or self, code)
+                        raise response_error(partition or self, code)
                 return response
             except KafkaError as error:
                 if error.code in MOVED:
@@ -177,5 +177,5 @@ def find_coordinator(cluster: Cluster, key_type: CoordinatorType, key: str) -> N
     response: FindCoordinatorResponse = cluster.send(request, version)
     found = response.coordinators[0] if version >= FIRST_VERSION_OF_LISTS else response
     if found.error_code:
-        raise answered_error(f"{NAMES[key_type]} {key!r}", found.error_code, found.error_message)
+        raise response_error(f"{NAMES[key_type]} {key!r}", found.error_code, found.error_message)
     return Node(found.host, found.port)

@@ -44,7 +44,7 @@ from hmb.protocol.errors import ErrorCode, HmbError, KafkaError
 _CODES = {int(code): code for code in ErrorCode}
 
 
-def answered_error(where: object, number: int, message: str | None = None) -> KafkaError:
+def response_error(where: object, number: int, message: str | None = None) -> KafkaError:
     """Return the exception for an error code in a broker's response.
 
     `number` is the error code. `where` names the topic, partition or broker with the error. `message` is the broker's

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.reconnecting import AddressFailures
 from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
 from hmb.client.settings import CLIENT_ID, METADATA_MAX_AGE, REQUEST_TIMEOUT
@@ -221,10 +221,10 @@ class Cluster:
         with self._locked():
             return self._any().version_of(request)
 
-    def knows(self, request: type[Request]) -> bool:
+    def supports(self, request: type[Request]) -> bool:
         """Return whether the broker to which `send` is connected supports this request."""
         with self._locked():
-            return self._any().knows(request)
+            return self._any().supports(request)
 
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
         """Send a request to the controller of the cluster, and return the response.
@@ -308,7 +308,7 @@ class Cluster:
                 failure = ConnectionFailed(connection.host, connection.port, f"{connection.address} left the cluster")
                 continue
             if response.error_code:
-                raise answered_error(connection.address, response.error_code)
+                raise response_error(connection.address, response.error_code)
             # A broker that has just started may send an empty list of brokers. The client then keeps its old list.
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
@@ -343,7 +343,7 @@ class Cluster:
         """
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)
-        return sorted(nodes, key=lambda node: self._address_failures.is_doubtful(f"{node.host}:{node.port}"))
+        return sorted(nodes, key=lambda node: self._address_failures.has_failed_recently(f"{node.host}:{node.port}"))
 
     def _any(self) -> Connection:
         """Return a connection to the first broker that answers.
@@ -391,5 +391,5 @@ def topic_error(name: str, number: int, message: str | None = None) -> KafkaErro
     """
     if number == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-    error = answered_error(f"topic {name!r}", number)
+    error = response_error(f"topic {name!r}", number)
     return KafkaError(error.code, message or error.message)

@@ -29,7 +29,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Cluster, Node
 from hmb.defaults import OFFSET_NAMES, OffsetName
 from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, ISOLATION_LEVELS, LATEST, NO_LEADER_EPOCH
@@ -226,7 +226,7 @@ def request_offsets(
 
 def _listed_offset(partition: TopicPartition, response: PartitionResponse, version: int) -> ListedOffset | KafkaError:
     if response.error_code:
-        return answered_error(partition, response.error_code)
+        return response_error(partition, response.error_code)
     if version < FIRST_VERSION_OF_TIMES:
         return ListedOffset(next(iter(response.old_style_offsets), NOT_FOUND), NO_TIMESTAMP, NO_LEADER_EPOCH)
     return ListedOffset(response.offset, response.timestamp, response.leader_epoch)

@@ -75,7 +75,7 @@ class AddressFailures:
         with self._lock:
             self._failures.pop(address, None)
 
-    def is_doubtful(self, address: str) -> bool:
+    def has_failed_recently(self, address: str) -> bool:
         """Return whether the last connection to this address failed. The client then tries other addresses first."""
         with self._lock:
             return address in self._failures

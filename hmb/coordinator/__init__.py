@@ -19,7 +19,7 @@ A request for a group passes through these modules:
       |
     group_runner.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
-    classic/, modern/,        the state machine    journal/      the queue of the partition; many commits share one sync
+    classic/, consumer/,      the state machine    journal/      the queue of the partition; many commits share one sync
     share/ or streams/        (uses no threads            |
                               or disks)                   |
                                                    hmb/storage   the log of __consumer_offsets
@@ -50,13 +50,14 @@ Read the modules and folders of this package in this order:
 - `offset_manager`      the committed offsets in memory and in the journal
 - `journal/`            the queue, the shared sync, and the formats of records
 - `transactions/`       the transaction coordinator
-- `modern/`             the group protocol of KIP-848
+- `modern/`             what the three newer kinds of groups share: consumer, share and streams groups
+- `consumer/`           the group protocol of KIP-848: consumer groups
 - `migration/`          a group with members moves from the classic protocol to KIP-848 and back
 - `share/`              share groups: several members read one partition, and acknowledge each record
 - `streams/`            streams groups: the broker assigns the tasks of a Kafka Streams application
 
-On a first reading, skip the following modules. `journal_decoder` prints the records of a journal as JSON.
-`group_timer` wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_room` and
+On a first reading, skip the following modules. `journal_decoder` prints the records of a journal as JSON. `group_timer`
+wakes groups at their deadlines. `group_expiry` decides which committed offsets expire. `member_memory` and
 `known_names` limit the memory that the broker uses for clients. `group_keys` is the table of the record types of
 `__consumer_offsets`. `cluster_topics` and `producer_ids` are small and do not depend on the other modules.
 

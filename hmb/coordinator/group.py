@@ -1,6 +1,6 @@
 """The interface of a group, and its errors. Classic, KIP-848, share and streams groups have this interface.
 
-The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py), share
+The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (consumer/group.py), share
 groups (share/group.py) and streams groups (streams/group.py). All kinds are state machines that use no threads or
 disks. A step is one change of a group. The step adds its effects to three lists: `responses` contains responses to
 waiting requests, `writes` contains records for the journal, and `event_texts` describes what happened. The caller

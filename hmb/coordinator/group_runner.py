@@ -1,6 +1,6 @@
 """Runs the steps of one group. The threads of many connections share the group, so each step takes the group's lock.
 
-The state machine (classic/group.py, modern/group.py) decides which responses and records a request causes.
+The state machine (classic/group.py, consumer/group.py) decides which responses and records a request causes.
 `GroupRunner.step` then sends the responses and writes the records. Each connection has its own thread. For each request
 that changes the members or the state of a group, the thread calls `step`, which does the following:
 1. The step takes the group's lock and changes the group. It also acts on the deadlines that have passed.

@@ -3,8 +3,8 @@
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
 the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
 restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules do the remaining work:
-- classic/group.py, modern/group.py, share/group.py and streams/group.py contain the behaviour of one group.
-- The modules `requests` of the folders modern, share and streams handle the requests for these groups.
+- classic/group.py, consumer/group.py, share/group.py and streams/group.py contain the behaviour of one group.
+- The modules `requests` of the folders consumer, share and streams handle the requests for these groups.
 - `GroupConverter` (migration/converter.py) changes the protocol of a group.
 - `GroupRunner` lets several threads use the same group.
 - `OffsetRequests` handles the requests for committed offsets.
@@ -30,6 +30,7 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe, everything
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 from hmb.coordinator.group_keys import OFFSETS_KEYS
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.group_table import GroupTable, ListedGroup, check_group_id, listed
@@ -45,8 +46,7 @@ from hmb.coordinator.journal.records import (
     Value,
 )
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.member_room import check_room
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
+from hmb.coordinator.member_memory import check_memory
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.share.group_records import SHARE_KEYS
@@ -252,7 +252,7 @@ class GroupCoordinator:
         if not shortest <= request.session_timeout_ms <= longest:
             why = f"session.timeout.ms is {request.session_timeout_ms}; the broker allows {shortest} to {longest}"
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT, why)
-        check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
+        check_memory(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
         if request.member_id:
             runner = self._find_existing(request.group_id)
         else:
@@ -376,6 +376,6 @@ def _class_of(key: Key) -> type[AnyModernGroup]:
         from hmb.coordinator.streams.group import StreamsGroup
 
         return StreamsGroup
-    from hmb.coordinator.modern.group import ConsumerGroup
+    from hmb.coordinator.consumer.group import ConsumerGroup
 
     return ConsumerGroup

@@ -50,7 +50,7 @@ GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
 PATIENCE = 30.0  # seconds for FEW_RECORDS records, and longer for more, because a slow bolt needs time for its backlog
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
-MOST_AT_ONCE = 3  # records that a spout takes in one step, if its partition is short
+MAX_RECORDS_OF_STEP = 3  # records that a spout takes in one step, if its partition is short
 BATCHES = 15  # A spout of a long partition takes up to 1/15 of the partition at once, so a long run is not slower.
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random
@@ -189,7 +189,7 @@ class Simulation:
         assert isinstance(machine, SpoutMachine)
         log = self._records[machine.partition.topic][machine.partition.partition]
         begin = bisect_left(log, machine.position, key=lambda record: record.offset)
-        taken = log[begin : begin + self._random.randint(1, max(MOST_AT_ONCE, len(log) // BATCHES))]
+        taken = log[begin : begin + self._random.randint(1, max(MAX_RECORDS_OF_STEP, len(log) // BATCHES))]
         if taken:
             furthest = self._furthest.get(machine.name, 0)
             self._replayed += sum(record.offset < furthest for record in taken)

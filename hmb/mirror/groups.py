@@ -29,8 +29,8 @@ from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-MOST_COUNTED = 200_000  # offsets in one count of records; a longer count would delay the copy
-MOST_REMEMBERED = 10_000  # the translator remembers at most this number of counts
+MAX_COUNTED_OFFSETS = 200_000  # offsets in one count of records; a longer count would delay the copy
+MAX_REMEMBERED_COUNTS = 10_000  # the translator remembers at most this number of counts
 
 
 class OffsetTranslator:
@@ -43,11 +43,11 @@ class OffsetTranslator:
     def translate(self, partition: MirroredPartition, offset: int) -> int:
         """Return the offset at the target that belongs to `offset`, a committed offset at the source."""
         gap = partition.translation.gap_at(offset)
-        if gap is None or offset - gap.source > MOST_COUNTED:
+        if gap is None or offset - gap.source > MAX_COUNTED_OFFSETS:
             return partition.translation.translate(offset)
         key = partition.source, offset
         if key not in self._counted:
-            if len(self._counted) >= MOST_REMEMBERED:
+            if len(self._counted) >= MAX_REMEMBERED_COUNTS:
                 self._counted.clear()
             try:
                 self._counted[key] = self._count(partition, gap, offset)

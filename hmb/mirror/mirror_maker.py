@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from struct import Struct
 
 from hmb.client.admin import Admin, NewTopic
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.producing.idempotence import NEWEST_PRODUCE
 from hmb.mirror.errors import explained
 from hmb.mirror.groups import TranslatedOffset
@@ -104,4 +104,4 @@ def _append(admin: Admin, topic: str, records: list[Record]) -> None:
         response: ProduceResponse = connection.send(request, version)
     answer = response.responses[0].partition_responses[0]
     if answer.error_code:
-        raise answered_error(partition, answer.error_code, answer.error_message)
+        raise response_error(partition, answer.error_code, answer.error_message)

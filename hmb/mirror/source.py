@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Cluster, Node
 from hmb.mirror.copying import SourceBatch
 from hmb.protocol.enums import IsolationLevel
@@ -86,7 +86,7 @@ class SourceReader:
             response: FetchResponse = leader.connection.receive()
             leader.is_asked = False
             if response.error_code:
-                raise answered_error(leader.connection.address, response.error_code)
+                raise response_error(leader.connection.address, response.error_code)
             for topic in response.responses:
                 for data in topic.partitions:
                     partition = TopicPartition(topic.topic, data.partition_index)
@@ -101,7 +101,7 @@ class SourceReader:
     def _take(self, leader: _Leader, partition: TopicPartition, data: PartitionData) -> Fetched | KafkaError:
         if data.error_code:
             leader.partitions.remove(partition)
-            return answered_error(partition, data.error_code)
+            return response_error(partition, data.error_code)
         fetched = _fetched(data, self.positions[partition])
         self.positions[partition] = fetched.next_offset
         if fetched.batches:  # In the next request, this partition comes after the other partitions.

@@ -27,7 +27,7 @@ from itertools import zip_longest
 from hmb.client.admin import Admin, raised
 from hmb.client.backoff import RETRY_PAUSE
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.group.interface import OffsetAndMetadata
 from hmb.client.metadata import Node
 from hmb.client.producing.idempotence import NEWEST_PRODUCE, Idempotence
@@ -160,7 +160,7 @@ def _handle(batches: OneRound, response: ProduceResponse, on_written: OnWritten)
         for answer in topic.partition_responses:
             partition = TopicPartition(topic.name, answer.index)
             if answer.error_code:
-                raise answered_error(partition, answer.error_code, answer.error_message)
+                raise response_error(partition, answer.error_code, answer.error_message)
             if answer.base_offset < 0:
                 what = f"{partition}: the target did not return the offset of a batch"
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, what)

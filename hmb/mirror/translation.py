@@ -14,7 +14,7 @@ target, the group continues there at offset 4.
 
 A partition *keeps* its offsets if it has only one run, and if this run has the same offset at the source and at the
 target. Each transaction of the mirror begins a new run, so a partition could have thousands of runs. With more than
-MOST_RUNS runs, the mirror therefore drops every second one of the older runs. A dropped run leaves a *gap* between two
+MAX_RUNS runs, the mirror therefore drops every second one of the older runs. A dropped run leaves a *gap* between two
 other runs.
 
 To translate an offset in a gap, the mirror counts the records in this gap at the source and at the target (see
@@ -31,7 +31,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-MOST_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 bytes (offset.metadata.max.bytes).
+MAX_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 bytes (offset.metadata.max.bytes).
 
 
 class CopiedRun(NamedTuple):
@@ -60,7 +60,7 @@ class Translation:
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
         """Create a translation. `runs` contains at least one run. The first run may have no records.
 
-        If `add` makes more than MOST_RUNS runs, it drops some of them, unless `keeps_all` is True.
+        If `add` makes more than MAX_RUNS runs, it drops some of them, unless `keeps_all` is True.
         """
         self._runs, self._keeps_all = list(runs), keeps_all
 
@@ -94,8 +94,8 @@ class Translation:
             self._runs[-1] = CopiedRun(last.source, last.target, last.length + length)
         else:
             self._runs.append(CopiedRun(source, target, length))
-        if len(self._runs) > MOST_RUNS and not self._keeps_all:
-            del self._runs[1 : MOST_RUNS // 2 : 2]
+        if len(self._runs) > MAX_RUNS and not self._keeps_all:
+            del self._runs[1 : MAX_RUNS // 2 : 2]
 
     def gap_at(self, source: int) -> TranslationGap | None:
         """Return the gap between two runs that contains this source offset, or None if no gap contains it."""

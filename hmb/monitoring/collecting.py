@@ -27,7 +27,7 @@ from hmb.broker.lifecycle import BrokerServer
 from hmb.broker.request_counters import RequestCount
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
-from hmb.coordinator.modern.requests import ConsumerGroupRequests
+from hmb.coordinator.consumer.requests import ConsumerGroupRequests
 from hmb.coordinator.streams.requests import StreamsGroupRequests
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.monitoring.positions import positions_of

@@ -23,7 +23,7 @@ The names of the server's cookies contain the port, because a browser sends the 
 host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages start.
 
 *Limits.* A client could open many connections, or send its request byte by byte. The server therefore has at most
-MOST_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. These
+MAX_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. These
 limits leave most file descriptors of the process free for the logs and for the clients of the broker.
 
 *TLS.* If other computers can reach the address of the server, the server encrypts its connections. Each connection has
@@ -58,9 +58,9 @@ from hmb.monitoring.refusal import Refused
 from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
-MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
+MAX_BYTES = 1 << 20  # the largest size of a request's body, in bytes
 IDLE = 30  # The server closes a connection whose reader takes no byte of the response for this time (seconds).
-MOST_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
+MAX_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
 REQUEST_TIMEOUT = 10  # seconds from connecting until the whole request, including a TLS handshake, must have arrived
 SLOW = 5  # The server closes a stream whose reader takes no byte for this time (seconds).
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -172,13 +172,13 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a new thread. If too many connections are open, close it at once."""
         with self._lock:
-            has_room = len(self._open) < MOST_OPEN
+            has_room = len(self._open) < MAX_OPEN
             if has_room:
                 self._open[request] = time.monotonic() + REQUEST_TIMEOUT
         if has_room:
             super().process_request(request, client_address)
         else:
-            LOGGER.warning("refused %s: the HTTP server has %d open connections", client_address[0], MOST_OPEN)
+            LOGGER.warning("refused %s: the HTTP server has %d open connections", client_address[0], MAX_OPEN)
             self.shutdown_request(request)
 
     def request_arrived(self, request: socket) -> None:
@@ -327,8 +327,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Length must be a number up to {MOST_BYTES}")
+        if not length.isdecimal() or int(length) > MAX_BYTES:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Length must be a number up to {MAX_BYTES}")
         return self.rfile.read(int(length))
 
     def log_message(self, format: str, *args: object) -> None:

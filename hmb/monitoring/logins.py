@@ -32,7 +32,7 @@ from hmb.security.protocols import WRONG_PASSWORD
 from hmb.security.scram import ScramMechanism, credential_of, salted_password
 
 SESSION = 12 * 3600.0  # seconds
-MOST_SESSIONS = 100
+MAX_SESSIONS = 100
 LONGEST_PASSWORD = 1000  # characters
 
 
@@ -87,7 +87,7 @@ class Logins:
         number = secrets.token_urlsafe(24)
         with self._lock:
             self._sessions[number] = UserSession(user, credential, time.monotonic() + SESSION)
-            if len(self._sessions) > MOST_SESSIONS:
+            if len(self._sessions) > MAX_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
         return number
 

@@ -41,7 +41,7 @@ class ConsumerProtocol(Struct):
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
         """Return a message, and the version in which it was decoded. Raises ProtocolError if it is malformed."""
         if len(data) < 2:
-            raise ProtocolError(f"{len(data)} bytes are too few for a {cls.__name__}")
+            raise ProtocolError(f"a {cls.__name__} has at least 2 bytes, not {len(data)}")
         version, position = INT16.decode(memoryview(data), 0)
         if version < 0:
             raise ProtocolError(f"{cls.__name__} has no version {version}")

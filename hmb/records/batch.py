@@ -89,7 +89,8 @@ class RecordBatch(NamedTuple):
         """
         view = memoryview(buffer)
         if len(view) - position < RECORD_BATCH_OVERHEAD:
-            raise corrupt_message(f"{len(view) - position} bytes are too few for a record batch")
+            why = f"only {len(view) - position} bytes are left, but a record batch has at least {RECORD_BATCH_OVERHEAD}"
+            raise corrupt_message(why)
         fields = HEADER.unpack_from(view, position)
         size = LOG_OVERHEAD + fields[1]
         if size < RECORD_BATCH_OVERHEAD or fields[3] != MAGIC:
@@ -164,7 +165,7 @@ class RecordBatch(NamedTuple):
             raise corrupt_message(f"{len(self.view)} of the batch's {self.size} bytes are there")
         computed = crc32c(self.view[CRC_START:])
         if computed != self.crc:
-            raise corrupt_message(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
+            raise corrupt_message(f"the batch's CRC is {self.crc:#010x}, but the CRC of its bytes is {computed:#010x}")
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
         """Yield the records of the batch. The caller must call `check` first.

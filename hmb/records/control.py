@@ -9,6 +9,10 @@ the producer id of the transaction, and one record:
 For example, the COMMIT marker of a coordinator with epoch 3 has the key `00 00 00 01` and the value `00 00 00 00 00
 03`. Control records of the types 2 to 6 occur only in the metadata log of Kafka's controllers (KRaft).
 
+A marker gets an offset like any other record. For example, producer 7 has written the offsets 100 to 109 in a
+transaction, and the log ends at 110. The marker ABORT gets the offset 110. The last stable offset moves from 100 to
+111, and the transaction index gets an entry for the offsets 100 to 110.
+
 A consumer does not return control records to its application. But each control record has an offset, so the application
 sees gaps in the offsets.
 """

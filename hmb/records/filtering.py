@@ -40,14 +40,14 @@ from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, is a tombstone) -> whether to keep the record
 _ANY_DELTA_FITS = 1 << 62  # ms; the sum of a smaller timestamp and a delta fits into an int64
-MOST_BATCH_RECORDS = 1 << 17  # records in a batch; to filter one record takes about 200 bytes of memory and 2 us
+MAX_BATCH_RECORDS = 1 << 17  # records in a batch; to filter one record takes about 200 bytes of memory and 2 us
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:
     """Return the keys in a batch, and the offsets of their records. Records without a key are omitted.
 
     Raises KafkaError: INVALID_RECORD if the records are damaged, or MESSAGE_TOO_LARGE if there are more than
-    MOST_BATCH_RECORDS records, or more than `limit` uncompressed bytes.
+    MAX_BATCH_RECORDS records, or more than `limit` uncompressed bytes.
     """
     if not isinstance(batch, RecordBatch):
         records = [(record.key, record.offset) for record in _message_records(batch, limit) if record.key is not None]
@@ -157,8 +157,8 @@ def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_times
 
 
 def check_readable(batch: Batch) -> None:
-    """Raise MESSAGE_TOO_LARGE if a record batch (v2) has more than MOST_BATCH_RECORDS records."""
-    if isinstance(batch, RecordBatch) and batch.records_count > MOST_BATCH_RECORDS:
+    """Raise MESSAGE_TOO_LARGE if a record batch (v2) has more than MAX_BATCH_RECORDS records."""
+    if isinstance(batch, RecordBatch) and batch.records_count > MAX_BATCH_RECORDS:
         raise _too_many()
 
 
@@ -168,8 +168,8 @@ def _uncompressed(batch: RecordBatch, limit: int) -> bytes:
 
 
 def _message_records(message: Message, limit: int) -> list[Record]:
-    records = list(islice(message.records(limit), MOST_BATCH_RECORDS + 1))
-    if len(records) > MOST_BATCH_RECORDS:
+    records = list(islice(message.records(limit), MAX_BATCH_RECORDS + 1))
+    if len(records) > MAX_BATCH_RECORDS:
         raise _too_many()
     return records
 
@@ -183,4 +183,4 @@ def _filter_message(message: Message, keep: Keep, limit: int) -> bytes | memoryv
 
 
 def _too_many() -> KafkaError:
-    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"the batch has more than {MOST_BATCH_RECORDS} records")
+    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"the batch has more than {MAX_BATCH_RECORDS} records")

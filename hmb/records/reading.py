@@ -34,7 +34,8 @@ _OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
     """Decode the header of the batch or message at `position`. Raises CORRUPT_MESSAGE if the header is not complete."""
     if position + MAGIC_POSITION >= len(buffer):
-        raise corrupt_message(f"{len(buffer) - position} bytes are too few for a batch")
+        left = len(buffer) - position
+        raise corrupt_message(f"only {left} bytes are left, but a batch has at least {min(_OVERHEAD)}")
     if buffer[position + MAGIC_POSITION] == MAGIC:
         return RecordBatch.parse(buffer, position)
     return Message.parse(buffer, position)

@@ -49,7 +49,7 @@ You can skip these modules in a first reading:
 - `config`             the settings of a log
 - `batches/`           checks and changes of batches before the append; docs/tour/produce.md explains `validation`
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
-- `log_producers`      the markers that end transactions, and the state of the producers for other threads
+- `log_producers`      the state of the producers, for threads that do not append batches
 - `cleanup/`           deletion and replacement of segments
 - `compaction/`        removes records whose key has a later record
 - `state/`             small files of the data directory, its lock and its manifest

@@ -49,7 +49,7 @@ class Unsynced(NamedTuple):
     end_offset: int
     segments: Sequence[Segment]  # the active segment is the last one
     directory: Path
-    names_made: int  # how many files were created in the directory since the log was opened
+    files_created: int  # how many files were created in the directory since the log was opened
 
 
 class GroupCommit:
@@ -62,19 +62,19 @@ class GroupCommit:
     """
 
     def __init__(
-        self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
+        self, directory: Path, recovery_point: int, now: int, on_directory_synced: Callable[[Segment, int], None]
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
         If the directory has new files, the next sync also writes their names to the disk. The sync then calls
-        `on_names_synced` with the log's active segment and end offset.
+        `on_directory_synced` with the log's active segment and end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
         self.syncs = 0  # number of syncs since the log was opened
         self._directory = directory
-        self._on_names_synced = on_names_synced
-        self._names_synced = 0
+        self._on_directory_synced = on_directory_synced
+        self._files_synced = 0
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
@@ -108,9 +108,9 @@ class GroupCommit:
             except OSError as error:  # A file could not be opened. No sync has failed, so the next one may succeed.
                 why = f"cannot sync {self._directory}: {error}"
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
-            if unsynced.names_made > self._names_synced:
-                self._on_names_synced(unsynced.segments[-1], unsynced.end_offset)
-            self._names_synced = unsynced.names_made
+            if unsynced.files_created > self._files_synced:
+                self._on_directory_synced(unsynced.segments[-1], unsynced.end_offset)
+            self._files_synced = unsynced.files_created
             self.recovery_point, self.synced_at = unsynced.end_offset, clock()
             self.syncs += 1
 
@@ -118,7 +118,7 @@ class GroupCommit:
         directory = unsynced.directory
         for segment in unsynced.segments:
             segment.flush()
-        if unsynced.names_made > self._names_synced:
+        if unsynced.files_created > self._files_synced:
             for path in (directory, directory.parent):
                 sync_directory(path)
         for segment in unsynced.segments[:-1]:

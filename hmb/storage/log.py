@@ -29,11 +29,12 @@ from typing import NamedTuple
 
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP, RecordBatch
-from hmb.storage.batches import messages, time_search
+from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
+from hmb.storage.batches import time_search
+from hmb.storage.batches.messages import as_record_batch, prepare_messages
 from hmb.storage.batches.preparation import prepare
 from hmb.storage.batches.validation import ProducedRecords, check_size
-from hmb.storage.cleanup import replacement
+from hmb.storage.cleanup.replacement import repair
 from hmb.storage.config import LogConfig
 from hmb.storage.events import EventKind, EventLog
 from hmb.storage.failure_isolation import NO_STOP
@@ -126,7 +127,7 @@ class Log:
         self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self.group_commit = GroupCommit(directory, synced, clock(), self.log_segments.add_entry)
-        self._names_made = 1  # number of files created in the directory; a sync of the directory saves their names
+        self._files_created = 1  # number of files created in the directory; a sync of the directory saves their names
 
     @property
     def high_watermark(self) -> int:
@@ -179,15 +180,15 @@ class Log:
         if self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
         config, now = self.config, self.clock()
+        append_time = now if config.uses_log_append_time else NO_TIMESTAMP
         if isinstance(records, RecordBatch):
-            append_time = now if config.uses_log_append_time else NO_TIMESTAMP
             result = self.append_prepared(prepare(records, config, now), append_time, now)
         else:  # The client is older than Kafka 0.11.
-            result = messages.append(self, records, config, now)
+            result = self._append_messages(records, config, append_time, now)
         self._flush_if_many(result)
         return result
 
-    def append_own(self, batch: RecordBatch) -> AppendResult:
+    def append_from_coordinator(self, batch: RecordBatch) -> AppendResult:
         """Append a batch that the broker itself has made. Even a full disk does not stop this append.
 
         The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
@@ -204,7 +205,7 @@ class Log:
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
         """Write a batch, and return its offsets. If the log has it already, return the offsets of the first append.
 
-        If the log must roll but is not synced, `write` returns None. The method then syncs the log and tries again.
+        If the log must roll but is not synced, `_write` returns None. The method then syncs the log and tries again.
         """
         while True:
             with self.lock:
@@ -214,13 +215,47 @@ class Log:
                 last_offset = base_offset + batch.last_offset_delta
                 parts = batch.with_base_offset(base_offset, self.epochs.newest)
                 max_timestamp = TimestampOffset(batch.max_timestamp, last_offset)
-                if result := self.write(parts, last_offset, last_offset, max_timestamp, append_time):
+                if result := self._write(parts, last_offset, last_offset, max_timestamp, append_time):
                     if batch.producer_id != NO_PRODUCER_ID:
                         self.producer_state.add_batch(batch, base_offset, now)
                     return result
             self.flush()
 
-    def write(
+    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
+        """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
+
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+        """
+        state, now = self.producer_state, self.clock()
+        while True:
+            with self.lock:
+                offset = self.log_end_offset
+                state.check_marker(producer_id, producer_epoch, marker)
+                fields = {"base_offset": offset, "leader_epoch": self.leader_epoch}
+                data = encode_marker(marker, now, producer_id, producer_epoch, **fields)
+                aborted = state.aborted_by(marker, producer_id, offset)
+                if result := self._write([data], offset, offset, TimestampOffset(now, offset), NO_TIMESTAMP, aborted):
+                    state.add_marker(producer_id, producer_epoch, marker, now, now)
+                    return result
+            self.flush()
+
+    def _append_messages(self, records: memoryview, config: LogConfig, append_time: int, now: int) -> AppendResult:
+        """Append messages v0 or v1. If their offsets cannot be changed, append them as a record batch."""
+        prepared = prepare_messages(records, config, now, self.log_end_offset)
+        while isinstance(prepared, AssignedMessages):
+            with self.lock:
+                if is_moved := prepared.move_to(self.log_end_offset):
+                    max_timestamp = TimestampOffset(prepared.max_timestamp, prepared.offset_of_max_timestamp)
+                    offsets = prepared.last_offset_of_first_batch, prepared.last_offset
+                    if result := self._write([prepared.data], *offsets, max_timestamp, append_time):
+                        return result
+            if is_moved:
+                self.flush()
+            else:
+                prepared = as_record_batch(prepared, config, now)
+        return self.append_prepared(prepared, append_time, now)
+
+    def _write(
         self,
         parts: Parts,
         last_offset_of_first_batch: int,
@@ -246,7 +281,7 @@ class Log:
                 active = self.roll()
             active.append(parts, last_offset_of_first_batch, max_timestamp, aborted)
             if aborted is not None:
-                self._names_made += 1  # The append may have created the transaction index.
+                self._files_created += 1  # The append may have created the transaction index.
         except OSError as error:
             if self._reserve is not None:
                 self._reserve.use(error)
@@ -271,7 +306,7 @@ class Log:
         self.producer_state.expire(self.clock() - EXPIRATION_MS)
         self.producer_state.save(self.directory, self.log_end_offset)
         segment = self.log_segments.roll(self.log_end_offset, self.config, sync=sync)
-        self._names_made += 1
+        self._files_created += 1
         text = f"{self.directory.name}: a new segment begins at offset {self.log_end_offset}"
         self.events.add(EventKind.ROLL, text, LOGGER)
         return segment
@@ -288,7 +323,7 @@ class Log:
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
         except DamagedSegment as damage:
-            replacement.repair(self, damage)
+            repair(self, damage)
         return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
 
     def _read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool) -> LogSlice:
@@ -310,8 +345,7 @@ class Log:
 
         If `timestamp` is None, return the first record with the log's greatest timestamp (KIP-734).
         """
-        repair = partial(replacement.repair, self)
-        return time_search.search(lambda: self.segments, timestamp, self.log_start_offset, repair)
+        return time_search.search(lambda: self.segments, timestamp, self.log_start_offset, partial(repair, self))
 
     # -- disk
 
@@ -323,7 +357,7 @@ class Log:
         with self.lock:
             self.log_segments.active.check_file()
             segments = self.log_segments.from_offset(recovery_point)
-            return Unsynced(self.log_end_offset, segments, self.directory, self._names_made)
+            return Unsynced(self.log_end_offset, segments, self.directory, self._files_created)
 
     def flush_if_due(self) -> None:
         """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment may be not yet on disk."""
@@ -343,13 +377,13 @@ class Log:
         with self.lock:
             self.refusal = reason
 
-    def moved(self, directory: Path) -> None:
+    def update_parent_dir(self, directory: Path) -> None:
         """Use the path `directory`, to which the broker has renamed the deleted log.
 
         The caller holds the lock NAMES_LOCK.
         """
         self.directory = directory
-        self.log_segments.moved(directory)
+        self.log_segments.update_parent_dir(directory)
 
     def close(self) -> None:
         """Refuse appends, sync the log, write a snapshot of the producers, and close the files.

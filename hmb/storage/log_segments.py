@@ -159,14 +159,14 @@ class LogSegments:
         while self._removed and (now is None or self._removed[0][0] <= now):
             together.delete(self._removed.popleft()[1].files)
 
-    def moved(self, directory: Path) -> None:
+    def update_parent_dir(self, directory: Path) -> None:
         """Use the path `directory`, to which the broker has renamed the deleted log.
 
         The caller holds the lock NAMES_LOCK.
         """
         self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
         for segment in self._segments:
-            together.moved(segment.files, directory)
+            together.update_parent_dir(segment.files, directory)
 
 
 def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:

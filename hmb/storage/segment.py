@@ -35,7 +35,7 @@ from hmb.storage.batches.decoding import DamageReports
 from hmb.storage.batches.headers import headers
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
-from hmb.storage.files.foreign_changes import ForeignChanges
+from hmb.storage.files.external_changes import ExternalChanges
 from hmb.storage.files.together import release
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex, OffsetPosition
@@ -87,7 +87,7 @@ class Segment:
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
         self.rebuilding = threading.Lock()  # held during a rebuild of the indexes; its holder takes only NAMES_LOCK
-        self.changes = ForeignChanges(self.file)
+        self.changes = ExternalChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 
     @property
@@ -253,7 +253,7 @@ class Segment:
         return self.damage_reports.checked(position, parse_batch(FileRegion(self.file, position, header.size).read()))
 
     @contextmanager
-    def indexes_made_anew(self) -> Iterator[None]:
+    def indexes_recreated(self) -> Iterator[None]:
         """Remove all entries of the offset index and the time index. Raises OSError.
 
         The caller must call `index_batch` for each batch in the `with` block, to add the new entries.
@@ -262,7 +262,7 @@ class Segment:
         self.first_timestamp = None
         self.batch_count = 0
         self._bytes_since_index_entry = 0
-        with self.offset_index.made_anew(), self.time_index.made_anew():
+        with self.offset_index.recreated(), self.time_index.recreated():
             yield
 
     def truncate(self) -> None:

@@ -98,7 +98,7 @@ class TransactionIndex(IndexFile):
         number = self._search(bisect_left, offset)[0] if entries else 0
         return (AbortedTransaction._make(self._unpacked(each)[1:]) for each in range(number, entries))
 
-    def between(self, first_offset: int = 0, next_offset: int = INT64_MAX) -> list[AbortedTransaction]:
+    def aborted_in(self, first_offset: int = 0, next_offset: int = INT64_MAX) -> list[AbortedTransaction]:
         """Return the transactions whose markers have offsets from `first_offset` up to `next_offset` - 1.
 
         If the broker must still rebuild the index from the log, return an empty list.

@@ -191,7 +191,7 @@ class ManualClock:
             transactions = server.context.transactions
             deadline = transactions.next_deadline()
             if deadline is not None and deadline <= self.now_ms():
-                server.housekeepers[0].run(transactions.abort_late)
+                server.housekeepers[0].run(transactions.abort_timed_out)
 
 
 def _pause(interval: int, left: int) -> int:

@@ -37,7 +37,7 @@ from hmb.testing.errors import RequestsMissing
 from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.faults.names import api_key, error_code
 
-MOST_KEPT = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
+MAX_KEPT_REQUESTS = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
 PATIENCE = 10.0  # seconds; a test waits at most this time for requests, unless it passes another time
 SHOWN = 8  # the largest number of APIs in the message of RequestsMissing
 
@@ -72,7 +72,7 @@ class RequestRecord:
 
     def __init__(self, layers: HandlerLayers) -> None:
         self._layers = layers
-        self._kept: deque[RecordedRequest] = deque(maxlen=MOST_KEPT)
+        self._kept: deque[RecordedRequest] = deque(maxlen=MAX_KEPT_REQUESTS)
         self.dropped = 0
         self.is_recording = False
         self._changed = threading.Condition()  # guards all fields; notifies waiting threads after each recorded request
@@ -192,7 +192,7 @@ class RequestRecord:
             *(_topics(request, context), time.perf_counter() - begun, closed),
         )
         with self._changed:
-            self.dropped += len(self._kept) == MOST_KEPT
+            self.dropped += len(self._kept) == MAX_KEPT_REQUESTS
             self._kept.append(recorded)
             self._changed.notify_all()
 

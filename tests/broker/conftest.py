@@ -14,7 +14,7 @@ import pytest
 
 from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_overrides import consumer_group_settings, share_group_settings, streams_group_settings
+from hmb.broker.config.groups.overrides import consumer_group_settings, share_group_settings, streams_group_settings
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, ConnectedClient, Stop
 from hmb.broker.coordinators import ShareGroups
@@ -123,7 +123,7 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
         groups=groups,
         transactions=transactions,
         share_groups=share,
-        share_sessions=ShareSessions(config.share_max_sessions),
+        share_sessions=ShareSessions(config.share.max_sessions),
         share_settings=partial(share_group_settings, configs),
         stop=Stop(),
         telemetry=ClientTelemetry(dict),

@@ -18,7 +18,7 @@ from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network import gathering
 from hmb.broker.network.connection import AcceptedConnection
-from hmb.broker.network.gathering import MOST_DEFERRED
+from hmb.broker.network.gathering import MAX_DEFERRED
 from hmb.broker.network.request_memory import Account, RequestMemory
 from hmb.broker.network.requests import Requests
 from hmb.protocol.api_keys import ApiKey
@@ -85,7 +85,7 @@ def wire(connect: Callable[[], Wire]) -> Wire:
 
 
 def test_pipelined_commits_are_answered_in_order_and_the_last_one_counts(wire: Wire) -> None:
-    count = 3 * MOST_DEFERRED + 5
+    count = 3 * MAX_DEFERRED + 5
     *answers, fetched = pipeline(wire, [*(commit(offset) for offset in range(count)), fetch()])
     assert [answer.topics[0].partitions[0].error_code for answer in answers] == [0] * count  # type: ignore[attr-defined]
     assert fetched.groups[0].topics[0].partitions[0].committed_offset == count - 1  # type: ignore[attr-defined]
@@ -237,7 +237,7 @@ def test_the_broker_finds_another_request_of_the_same_kind_without_waiting(sent:
         theirs.sendall(b"\0\0\0\4\0\x08xy" + sent)
         frame = requests.next()
         assert frame == b"\0\x08xy"
-        assert requests.is_another_here() is is_another
+        assert requests.has_next_request() is is_another
 
 
 def test_a_stopping_broker_answers_the_commits_that_it_has_begun(broker: BrokerServer, wire: Wire) -> None:

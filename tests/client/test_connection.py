@@ -42,7 +42,7 @@ def test_an_older_broker_is_supported() -> None:
         Connection("127.0.0.1", broker.port) as connection,
     ):
         assert connection.version_of(MetadataRequest) == 1
-        assert not connection.knows(ListOffsetsRequest)
+        assert not connection.supports(ListOffsetsRequest)
         with pytest.raises(KafkaError, match="has no LIST_OFFSETS API") as caught:
             connection.send(ListOffsetsRequest())
         assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
@@ -76,7 +76,7 @@ def test_a_broker_that_closes_only_after_api_versions_gets_requests_of_version_0
         broker.hang_ups = inf
         assert connection.version_of(MetadataRequest) == 0
         assert connection.version_of(ProduceRequest) == 0
-        assert connection.knows(JoinGroupRequest) is has_groups
+        assert connection.supports(JoinGroupRequest) is has_groups
         with pytest.raises(KafkaError, match="has no CREATE_TOPICS API"):
             connection.version_of(CreateTopicsRequest)
         response: MetadataResponse = connection.send(MetadataRequest(topics=[]))

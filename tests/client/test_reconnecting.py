@@ -52,7 +52,7 @@ def test_a_response_resets_the_count_of_failures() -> None:
 def test_a_lost_connection_may_be_opened_again_at_once_but_others_are_preferred() -> None:
     known = AddressFailures(Clock())
     known.lost(ADDRESS, "it hung up")
-    assert known.is_doubtful(ADDRESS)
+    assert known.has_failed_recently(ADDRESS)
     assert not known.recent_failure(ADDRESS)
 
 

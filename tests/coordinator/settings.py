@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from hmb.broker.config.broker import BrokerConfig
-from hmb.broker.config.group_overrides import classic_group_settings
+from hmb.broker.config.groups.overrides import classic_group_settings
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 
 _DEFAULTS = BrokerConfig()
 
@@ -21,9 +21,9 @@ def group_settings(**changes: int) -> GroupSettings:
 def consumer_group_settings(**changes: Any) -> ConsumerGroupSettings:
     """Return the default settings of KIP-848 groups, with these changes."""
     settings = ConsumerGroupSettings(
-        session_timeout=_DEFAULTS.consumer_session,
-        heartbeat_interval=_DEFAULTS.consumer_heartbeat,
-        assignment_interval=_DEFAULTS.consumer_assignment,
-        max_size=_DEFAULTS.consumer_max_size,
+        session_timeout=_DEFAULTS.consumer.session_timeout,
+        heartbeat_interval=_DEFAULTS.consumer.heartbeat_interval,
+        assignment_interval=_DEFAULTS.consumer.assignment_interval,
+        max_size=_DEFAULTS.consumer.max_size,
     )
     return replace(settings, **changes)

@@ -15,11 +15,11 @@ import pytest
 from hmb.coordinator import group_runner
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.consumer.requests import ConsumerGroupRequests
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.modern.requests import ConsumerGroupRequests
 from hmb.protocol.consumer_protocol import ConsumerProtocolSubscription
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -30,7 +30,7 @@ from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.topics import OFFSETS_TOPIC
 from tests.coordinator.conftest import Topic
-from tests.coordinator.modern.consumer_driver import Topics
+from tests.coordinator.consumer.consumer_driver import Topics
 from tests.coordinator.settings import consumer_group_settings, group_settings
 from tests.waiting import until
 

@@ -13,7 +13,7 @@ from tests.docs.conftest import EXTENSIONS
 ROOT = EXTENSIONS.parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "tour" / "index.md").read_text(encoding="utf-8")
-MOST_FILES, MOST_LINES = 15, 3_000
+MAX_FILES, MAX_LINES = 15, 3_000
 IN_README = re.compile(r"^(\d+)\. \[([\w/]+\.py)\]\(hmb/\2\) (.+)$", re.MULTILINE)
 IN_DOCSTRING = re.compile(r"^ ?(\d+)\. `([\w/]+\.py)` ([^`\n]+)$", re.MULTILINE)
 PART = re.compile(r"^```{essay} hmb\n:start-at: (The short reading.*)\n:end-before: (.+)\n```$", re.MULTILINE)
@@ -35,12 +35,12 @@ def short_reading() -> list[tuple[str, str, str]]:
 def test_the_short_reading_has_at_most_fifteen_files_in_order() -> None:
     numbers = [int(number) for number, _, _ in short_reading()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert 10 <= len(numbers) <= MOST_FILES
+    assert 10 <= len(numbers) <= MAX_FILES
 
 
 def test_the_short_reading_has_at_most_3000_lines() -> None:
     lines = {file: len((ROOT / "hmb" / file).read_text().splitlines()) for _, file, _ in short_reading()}
-    assert sum(lines.values()) <= MOST_LINES, lines
+    assert sum(lines.values()) <= MAX_LINES, lines
 
 
 def test_readme_repeats_the_short_reading() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hmb.hailstorm.registry import LocalRegistry, Registry, RegistryServer, RemoteRegistry, SessionExpiredError
-from hmb.hailstorm.registry.server import MOST_OUTGOING
+from hmb.hailstorm.registry.server import MAX_OUTGOING
 from hmb.hailstorm.registry.zookeeper import ZooKeeperRegistry
 from hmb.hailstorm.wire import FrameSocket
 from tests.waiting import until
@@ -177,12 +177,12 @@ def test_a_client_that_reads_nothing_loses_its_session_when_its_queue_is_full(ca
     busy = local.join("busy")
     busy.create("living/busy-0", b"")
     written = 0
-    while "living/deaf-0" in local.nodes and written < 5 * MOST_OUTGOING:
+    while "living/deaf-0" in local.nodes and written < 5 * MAX_OUTGOING:
         busy.write("living/busy-0", bytes(10_000))
         written += 1
     until(lambda: "living/deaf-0" not in local.nodes)
-    assert written > MOST_OUTGOING == 10_000
-    assert "the session of deaf has ended: the client reads nothing" in caplog.text
+    assert written > MAX_OUTGOING == 10_000
+    assert "the session of deaf has expired: the client reads nothing" in caplog.text
     busy.write("living/busy-0", b"still alive")
     client.close()
     server.close()

@@ -36,7 +36,7 @@ def continued(broker: hmb.Broker) -> bytes | None:
 def test_records_are_counted_where_runs_were_dropped(
     source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translation, "MOST_RUNS", 4)
+    monkeypatch.setattr(translation, "MAX_RUNS", 4)
     copy_in_transactions(source, mirror)
     assert len(contents(target, "orders")) == RECORDS
     with hmb.Admin(source.bootstrap_servers) as admin:
@@ -49,8 +49,8 @@ def test_records_are_counted_where_runs_were_dropped(
 def test_a_long_count_is_replaced_by_an_earlier_offset(
     source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translation, "MOST_RUNS", 4)
-    monkeypatch.setattr(groups, "MOST_COUNTED", 1)
+    monkeypatch.setattr(translation, "MAX_RUNS", 4)
+    monkeypatch.setattr(groups, "MAX_COUNTED_OFFSETS", 1)
     copy_in_transactions(source, mirror)
     with hmb.Admin(source.bootstrap_servers) as admin:
         admin.alter_group_offsets("billing", {ORDERS: RECORDS // 2})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.mirror.translation import MOST_RUNS, CopiedRun, Translation
+from hmb.mirror.translation import MAX_RUNS, CopiedRun, Translation
 
 
 def translation(*runs: tuple[int, int, int]) -> Translation:
@@ -52,7 +52,7 @@ def test_a_text_that_no_mirror_has_written_is_an_error(text: str) -> None:
         Translation.parse(text)
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(0, 3)), max_size=4 * MOST_RUNS))
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(0, 3)), max_size=4 * MAX_RUNS))
 def test_no_translation_skips_a_record(steps: list[tuple[int, int, int]]) -> None:
     """Each step copies some records after a gap at the source and a gap at the target."""
     copy, exact = translation(), {}
@@ -62,6 +62,6 @@ def test_no_translation_skips_a_record(steps: list[tuple[int, int, int]]) -> Non
         copy.add(source, target, length)
         exact |= {source + i: target + i for i in range(length)}
         source, target = source + length, target + length
-    assert str(copy).count(",") < MOST_RUNS
+    assert str(copy).count(",") < MAX_RUNS
     assert all(copy.translate(offset) <= expected for offset, expected in exact.items())
     assert len(str(copy)) < 4096

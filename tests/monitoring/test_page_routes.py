@@ -195,7 +195,7 @@ def test_a_damaged_batch_is_named(served: tuple[BrokerServer, MonitoringPorts]) 
     data = bytearray(path.read_bytes())
     data[100] ^= 1
     path.write_bytes(data)
-    assert "the CRC should be" in batch_view(log, 0, 0)["damage"]
+    assert "but the CRC of the bytes is" in batch_view(log, 0, 0)["damage"]
 
 
 # -- the feed
@@ -287,7 +287,7 @@ def test_too_many_pages_are_refused(
     served: tuple[BrokerServer, MonitoringPorts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, ports = served
-    monkeypatch.setattr(routes, "MOST_LISTENERS", 0)
+    monkeypatch.setattr(routes, "MAX_LISTENERS", 0)
     status, body = with_token(ports, "/changes")
     assert status == 503 and body == {"error": "too many pages are open; close one of them"}
 

@@ -10,7 +10,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message_set, parse_batch
 from hmb.records.changed_batch import with_records
 from hmb.records.fast.raw_records import raw_records
-from hmb.records.filtering import MOST_BATCH_RECORDS, filter_batch, keep_offsets, keys_of, with_delete_horizon
+from hmb.records.filtering import MAX_BATCH_RECORDS, filter_batch, keep_offsets, keys_of, with_delete_horizon
 from hmb.records.record import encode_records
 from hmb.records.varint import VARINTS
 
@@ -151,7 +151,7 @@ def test_a_batch_with_too_many_records_is_refused_and_not_listed() -> None:
 
     Before a bug was fixed, the keys of 1.25 million records (1 MB of zstd) took a gigabyte.
     """
-    records = [Record(key=b"k")] * (MOST_BATCH_RECORDS + 1)
+    records = [Record(key=b"k")] * (MAX_BATCH_RECORDS + 1)
     frame = RecordBatch.parse(encode_batch(records[:1], codec=Codec.ZSTD))
     batches = [
         RecordBatch.parse(with_records(frame, encode_records(records, None, -1), len(records), -1)),

@@ -9,7 +9,7 @@ attack. At the end:
 - the broker's log has no traceback, and the broker still serves requests;
 - no request took more than LIMIT seconds of the broker's own time, and no request of the well-behaved client did. The
   own time does not contain waits for a processor, so a busy machine does not change the result (see stopwatch.py);
-- the broker's resident memory was never above MOST_MEMORY.
+- the broker's resident memory was never above MAX_MEMORY.
 
 Some requests may wait (Fetch, ShareFetch, JoinGroup, SyncGroup). For such a request the hostile client disconnects
 after LIMIT seconds.
@@ -49,7 +49,7 @@ from tests.reliability.requests import COMPACTED, LONGEST_STRING, TOPIC, Generat
 from tests.reliability.stopwatch import Stopwatch
 
 LIMIT = 1.0  # seconds
-MOST_MEMORY = 200 * MIB
+MAX_MEMORY = 200 * MIB
 FULL_SIZE = 100 * MIB  # bytes; the default of socket.request.max.bytes
 SENTINEL = b"".join(part for part in ClientConnection("sentinel").request(ApiVersionsRequest(), 0) if part)
 
@@ -322,7 +322,7 @@ def _report_requests(report: Report, broker: BrokerProcess, requests: int, seed:
 def _report_memory(report: Report, broker: BrokerProcess) -> None:
     peak = broker.peak_memory
     report.add(f"  resident memory {broker.memory / MIB:.0f} MB, at most {peak / MIB:.0f} MB")
-    report.fault_if(peak > MOST_MEMORY, f"the broker has used {peak / MIB:.0f} MB")
+    report.fault_if(peak > MAX_MEMORY, f"the broker has used {peak / MIB:.0f} MB")
 
 
 def _report_end(report: Report, broker: BrokerProcess) -> None:

@@ -14,7 +14,6 @@ from hmb.records import EndTransactionMarker
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from hmb.storage.transaction_index import AbortedTransaction
 from tests.storage.conftest import LogMaker, batch, read_all
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
@@ -118,13 +117,13 @@ def test_markers_of_old_producers_and_old_coordinators_are_refused(open_log: Log
     log = open_log()
     writer = Writer(log, 1)
     writer.write()
-    append_marker(log, EndTransactionMarker(COMMIT.control_type, 4), 1, 3)
+    log.append_marker(EndTransactionMarker(COMMIT.control_type, 4), 1, 3)
     for epoch, coordinator_epoch, code in (
         (2, 4, ErrorCode.INVALID_PRODUCER_EPOCH),
         (3, 3, ErrorCode.TRANSACTION_COORDINATOR_FENCED),
     ):
         with pytest.raises(KafkaError) as error:
-            append_marker(log, EndTransactionMarker(COMMIT.control_type, coordinator_epoch), 1, epoch)
+            log.append_marker(EndTransactionMarker(COMMIT.control_type, coordinator_epoch), 1, epoch)
         assert error.value.code is code
     with pytest.raises(KafkaError) as error:
         writer.write()
@@ -277,8 +276,8 @@ def test_an_open_transaction_outlives_the_expiry_of_its_producer(directory: Path
 def test_offsets_in_a_transaction_have_no_sequence_numbers_and_are_not_duplicates(open_log: LogMaker) -> None:
     log = open_log()
     offsets = {"producer_id": 1, "producer_epoch": 2, "transactional": True}
-    assert [log.append_own(batch(1, **offsets)).base_offset for _ in range(3)] == [0, 1, 2]
+    assert [log.append_from_coordinator(batch(1, **offsets)).base_offset for _ in range(3)] == [0, 1, 2]
     assert log.last_stable_offset == 0
     with pytest.raises(KafkaError) as error:
-        log.append_own(batch(1, **offsets | {"producer_epoch": 1}))
+        log.append_from_coordinator(batch(1, **offsets | {"producer_epoch": 1}))
     assert error.value.code is ErrorCode.INVALID_PRODUCER_EPOCH

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hmb.records import ControlType, EndTransactionMarker, read_records
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from tests.storage.conftest import batch
 
 COMMIT = EndTransactionMarker(ControlType.COMMIT, 0)
@@ -24,7 +23,7 @@ class Writer:
         return self.log.append(batch(count, transactional=True, **producer, **options)).base_offset
 
     def end(self, marker: EndTransactionMarker) -> int:
-        return append_marker(self.log, marker, self.producer_id, 0).base_offset
+        return self.log.append_marker(marker, self.producer_id, 0).base_offset
 
 
 def committed_offsets(log: Log, max_bytes: int = 1_000_000) -> list[int]:

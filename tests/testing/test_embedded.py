@@ -51,7 +51,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
 def test_a_first_member_waits_for_no_further_members() -> None:
     with hmb.Broker() as broker:
         config = broker._context.config
-    assert (config.group_initial_delay, config.offsets_partitions, config.flush_acks_all) == (0, 1, False)
+    assert (config.classic.initial_delay, config.offsets_partitions, config.flush_acks_all) == (0, 1, False)
 
 
 def test_a_test_arranges_and_asserts_without_a_client() -> None:

@@ -113,7 +113,7 @@ def test_a_broker_that_records_nothing_has_its_own_handlers(broker: hmb.Broker) 
 
 
 def test_the_record_is_bounded_and_says_so(broker: hmb.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KEPT", 3)
+    monkeypatch.setattr(module, "MAX_KEPT_REQUESTS", 3)
     other = hmb.Broker()
     with other:
         other.create_topic("t")

@@ -15,7 +15,6 @@ from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.records import ControlType, control_type
 from hmb.records.reading import Batch, iter_batches
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 
 COORDINATOR, JOURNAL = "coordinator", "__transaction_state"
 SETTINGS = {"transaction.state.log.num.partitions": "1"}
@@ -27,11 +26,6 @@ def of_log(variables: Locals) -> str:
     """Return the name of a log, which the drawing uses as the title of a column. Return "" for other logs."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
-
-
-def of_marked_log(variables: Locals) -> str:
-    """Return the name of the log to which the coordinator appends a transaction marker, as `of_log` does."""
-    return of_log({"self": variables["log"]})
 
 
 def state(variables: Locals) -> str:
@@ -50,7 +44,7 @@ WATCHED = [
     Watched(records.records_of, JOURNAL, state, tone="violet"),
     Watched(Log.append, of_log, "append a batch", caller="producer", tone="blue"),
     Watched(end_txn.handle, COORDINATOR, "EndTxn: commit", caller="producer", reply="OK"),
-    Watched(append_marker, of_marked_log, marker, tone="violet"),
+    Watched(Log.append_marker, of_log, marker, tone="violet"),
     Watched(Log.flush, of_log, "sync", caller="producer"),
 ]
 

@@ -11,12 +11,12 @@ variables and of the file server.properties.
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default
-2. `broker.py`           all settings that the broker uses
+2. `broker.py`           all settings that the broker uses; the settings of some subjects are in parts
 3. `dynamic.py`          settings that change while the broker runs
 
 Each of these modules declares the settings of one subject. You can skip these modules in a first reading:
 - `limits.py`            limits of connections, and the time windows of quotas
-- `share_groups.py`, `streams_groups.py`    the broker's settings for share groups and for streams groups
+- `groups/`              groups of each kind, and the settings of a single group
 - `security.py`          TLS, SASL and authorization
 - `client_metrics.py`    which metrics the broker requests from clients
 - `loggers.py`           log levels as settings
@@ -25,7 +25,6 @@ Each of these modules declares the settings of one subject. You can skip these m
 These modules find, change and store settings:
 - `names.py`             names of settings in files and in the environment; warnings about misspelled names
 - `start_settings.py`    settings that the broker reads only when it starts
-- `group_overrides.py`   the settings of a single group, which override the broker's settings
 - `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
 - `store.py`             the file of dynamic settings
 """

@@ -1,7 +1,10 @@
 """Declares the broker's settings, with the names of Kafka's `server.properties`.
 
 Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
-maximum. A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
+maximum. A subject with many settings is a *part*: an object in a field of its own. The class of the part declares the
+settings. For example, `config.share.session_timeout` is the value of `group.share.session.timeout.ms`.
+
+A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
 
 Some settings of the broker are defaults for topics, and have two names: for example, the broker's `log.segment.bytes`
 is the default for the topic's `segment.bytes`. The class `LogConfig` (storage/config.py) declares such a setting under
@@ -16,12 +19,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hmb.broker.config import no_effect
-from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
+from hmb.broker.config.groups.classic import ClassicGroupConfig
+from hmb.broker.config.groups.consumer import ConsumerGroupConfig
+from hmb.broker.config.groups.share import ShareGroupConfig
+from hmb.broker.config.groups.streams import StreamsGroupConfig
+from hmb.broker.config.keys import ConfigError, ConfigKey, Settings, nearest
 from hmb.broker.config.keys import dynamic_setting as _dynamic
 from hmb.broker.config.keys import setting as _key
 from hmb.broker.config.limits import LimitsConfig
 from hmb.broker.config.security import SECURITY
-from hmb.coordinator.modern.settings import MigrationPolicy
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
 from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
@@ -76,12 +82,12 @@ TIMES = {
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
-OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
+OVERRIDDEN = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
 
 
 
-class BrokerConfig(LimitsConfig):
+class BrokerConfig(Settings):
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
     broker_id: int = _key(
@@ -168,65 +174,6 @@ class BrokerConfig(LimitsConfig):
         "log.cleaner.io.max.bytes.per.second", MAX_RATE,
         "The largest rate at which compaction reads and writes.", 1, MAX_RATE
     )
-    group_min_session: int = _key(
-        "group.min.session.timeout.ms", 6_000,
-        "The shortest session timeout that a member of a classic group may choose.", 0, INT32_MAX
-    )
-    group_max_session: int = _key(
-        "group.max.session.timeout.ms", 1_800_000,
-        "The longest session timeout that a member of a classic group may choose.", 0, INT32_MAX
-    )
-    group_initial_delay: int = _key(
-        "group.initial.rebalance.delay.ms", 3_000,
-        "The time that a new classic group waits for more members before it rebalances.", 0, INT32_MAX
-    )
-    group_max_size: int = _key(
-        "group.max.size", INT32_MAX, "The largest number of members of a classic group.", 1, INT32_MAX
-    )
-    consumer_session: int = _key(
-        "group.consumer.session.timeout.ms", 45_000,
-        "A member of a consumer group that sends no heartbeat for this time is removed.", 1, INT32_MAX
-    )
-    consumer_session_min: int = _key(
-        "group.consumer.min.session.timeout.ms", 45_000,
-        "The shortest session timeout that may be set for a consumer group.", 1, INT32_MAX
-    )
-    consumer_session_max: int = _key(
-        "group.consumer.max.session.timeout.ms", 60_000,
-        "The longest session timeout that may be set for a consumer group.", 1, INT32_MAX
-    )
-    consumer_heartbeat: int = _key(
-        "group.consumer.heartbeat.interval.ms", 5_000,
-        "The time between two heartbeats of a member of a consumer group.", 1, INT32_MAX
-    )
-    consumer_heartbeat_min: int = _key(
-        "group.consumer.min.heartbeat.interval.ms", 5_000,
-        "The shortest heartbeat interval that may be set for a consumer group.", 1, INT32_MAX
-    )
-    consumer_heartbeat_max: int = _key(
-        "group.consumer.max.heartbeat.interval.ms", 15_000,
-        "The longest heartbeat interval that may be set for a consumer group.", 1, INT32_MAX
-    )
-    consumer_assignment: int = _dynamic(
-        "group.consumer.assignment.interval.ms", 1_000,
-        "The shortest time between two assignments of a consumer group.", 0, INT32_MAX
-    )
-    consumer_assignment_min: int = _key(
-        "group.consumer.min.assignment.interval.ms", 0,
-        "The shortest assignment interval that may be set for a consumer group.", 0, INT32_MAX
-    )
-    consumer_assignment_max: int = _key(
-        "group.consumer.max.assignment.interval.ms", 15_000,
-        "The longest assignment interval that may be set for a consumer group.", 0, INT32_MAX
-    )
-    consumer_max_size: int = _key(
-        "group.consumer.max.size", INT32_MAX, "The largest number of members of a consumer group.", 1, INT32_MAX
-    )
-    consumer_migration_policy: str = _key(
-        "group.consumer.migration.policy", MigrationPolicy.BIDIRECTIONAL.value,
-        "Whether a group with members may move from the classic protocol to KIP-848 (upgrade) and back (downgrade).",
-        choices=tuple(policy.value for policy in MigrationPolicy)
-    )
     offsets_partitions: int = _key(
         "offsets.topic.num.partitions", 50, "The number of partitions of __consumer_offsets.", 1, INT32_MAX
     )
@@ -277,6 +224,11 @@ class BrokerConfig(LimitsConfig):
     max_decompressed: int = _key(
         "max.decompressed.message.bytes", DEFAULT_LIMIT, "The largest size of a batch after its decompression.", 1024
     )
+    limits: LimitsConfig = LimitsConfig()
+    classic: ClassicGroupConfig = ClassicGroupConfig()
+    consumer: ConsumerGroupConfig = ConsumerGroupConfig()
+    share: ShareGroupConfig = ShareGroupConfig()
+    streams: StreamsGroupConfig = StreamsGroupConfig()
     log: LogConfig = LogConfig()  # the defaults for topics
 
     @classmethod
@@ -287,8 +239,8 @@ class BrokerConfig(LimitsConfig):
         """
         values: dict[str, Any] = {}
         log_values: dict[str, Any] = {}
-        in_order = [name for name in OVERRULED if name in properties]
-        in_order += [name for name in properties if name not in OVERRULED]
+        in_order = [name for name in OVERRIDDEN if name in properties]
+        in_order += [name for name in properties if name not in OVERRIDDEN]
         for given in in_order:  # An error message contains `given`: the name that the user wrote.
             text, name = properties[given], ALIASES.get(given, given)
             if name in TIMES:
@@ -299,22 +251,21 @@ class BrokerConfig(LimitsConfig):
                 key = TOPIC_KEYS[LOG_DEFAULTS[name]]
                 log_values[key.field] = key.parse(text, given)
             elif name in BROKER_KEYS:
-                key = BROKER_KEYS[name]
-                values[key.field] = key.parse(text, given)
+                values[name] = BROKER_KEYS[name].parse(text, given)
             if log_values.get("retention_ms") == 0:  # A topic may have retention.ms=0, a broker may not.
                 raise ConfigError("must be at least 1, or -1 to keep records forever", given, text)
-        log_values.pop(UNHEEDED, None)
-        values.pop(UNHEEDED, None)
-        max_decompressed = values.get("max_decompressed", cls.declared["max_decompressed"].default)
-        return cls(**values, log=LogConfig(**log_values, max_decompressed=max_decompressed))
+        log_values.pop(NO_FIELD, None)
+        limit = cls.declared["max_decompressed"]
+        log = LogConfig(**log_values, max_decompressed=values.get(limit.name, limit.default))
+        return cls.of(values, log=log)
 
 
-UNHEEDED = ""  # the value of `ConfigKey.field` for settings that have no effect
+NO_FIELD = ""  # the value of `ConfigKey.field` for settings that have no effect
 TOPIC_KEYS = {key.name: key for key in no_effect.TOPIC} | {
     (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
 BROKER_KEYS = {
-    key.name: key for key in [*no_effect.BROKER, *no_effect.RATES, *SECURITY, *BrokerConfig.declared.values()]
+    key.name: key for key in [*no_effect.BROKER, *no_effect.RATES, *SECURITY, *BrokerConfig.all_declared()]
 }
 
 
@@ -334,7 +285,7 @@ def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
     for name, text in configs.items():
         key = topic_key(name)
         values[key.field] = key.parse(text)
-    values.pop(UNHEEDED, None)
+    values.pop(NO_FIELD, None)
     return dataclasses.replace(default, **values)
 
 

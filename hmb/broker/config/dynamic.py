@@ -45,13 +45,15 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-MOST_SETTINGS = 1000  # limit for the number of altered settings of one broker
-MOST_GROUPS = 10_000  # limit for the number of groups with altered settings
-MOST_CLIENT_METRICS = 1000  # limit for the number of subscriptions of client metrics
-MOST_CHARACTERS = 1 << 20  # limit for the total length of one broker's altered settings, or of all group names
-MOST_WARNINGS = 10  # limit for the warnings about unknown settings in one request
+MAX_SETTINGS = 1000  # limit for the number of altered settings of one broker
+MAX_GROUPS = 10_000  # limit for the number of groups with altered settings
+MAX_CLIENT_METRICS = 1000  # limit for the number of subscriptions of client metrics
+MAX_CHARACTERS = 1 << 20  # limit for the total length of one broker's altered settings, or of all group names
+MAX_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
-CHOSEN = {name: key.default_text for name, key in BROKER_CONFIGS.items() if key.is_chosen and key.default_text}
+OWN_DEFAULTS = {
+    name: key.default_text for name, key in BROKER_CONFIGS.items() if key.has_own_default and key.default_text
+}
 """The settings for which HMB has chosen another default than Kafka."""
 
 
@@ -79,7 +81,7 @@ class DynamicConfig:
         Raises ConfigError for an invalid value in `properties`, and DataDirectoryError for an invalid value in
         `store`.
         """
-        self._static = CHOSEN | _with_both_ids(properties)
+        self._static = OWN_DEFAULTS | _with_both_ids(properties)
         self._store = store
         # A thread holds this lock while it reads the settings of a resource and then replaces them. Without the lock,
         # another thread could change the settings between these two steps, and its change would be lost. If a thread
@@ -138,7 +140,7 @@ class DynamicConfig:
         Raises INVALID_REQUEST if there are too many groups, and OSError if the file cannot be written.
         """
         with self._lock:
-            self._store.write(groups=_with_changes(self._store.groups, groups, MOST_GROUPS, "groups"))
+            self._store.write(groups=_with_changes(self._store.groups, groups, MAX_GROUPS, "groups"))
 
     @property
     def client_metrics(self) -> Mapping[str, Mapping[str, str]]:
@@ -152,7 +154,7 @@ class DynamicConfig:
         """
         with self._lock:
             before = self._store.client_metrics
-            changed = _with_changes(before, changes, MOST_CLIENT_METRICS, "client metrics")
+            changed = _with_changes(before, changes, MAX_CLIENT_METRICS, "client metrics")
             self._store.write(client_metrics=changed)
 
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -190,12 +192,12 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
     Unknown settings stay in the result, because Kafka also stores unknown settings.
     """
     new = [name for name in configs if name not in before]
-    if len(configs) > MOST_SETTINGS:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are allowed")
-    if sum(len(name) + len(text) for name, text in configs.items()) > MOST_CHARACTERS:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings with more than {MOST_CHARACTERS} characters together")
+    if len(configs) > MAX_SETTINGS:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MAX_SETTINGS} are allowed")
+    if sum(len(name) + len(text) for name, text in configs.items()) > MAX_CHARACTERS:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings with more than {MAX_CHARACTERS} characters together")
     unknown = [name for name in new if name not in BROKER_CONFIGS]
-    for name in unknown[:MOST_WARNINGS]:
+    for name in unknown[:MAX_WARNINGS]:
         LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))
     if fixed := [name for name in new if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].dynamic]:
         raise KafkaError(
@@ -219,8 +221,8 @@ def _with_changes(
     changed = {**before, **changes}
     if len(changed) > max(most, len(before)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")
-    if sum(map(len, changed)) > MOST_CHARACTERS:
-        why = f"the names of {noun} with settings have more than {MOST_CHARACTERS} characters together"
+    if sum(map(len, changed)) > MAX_CHARACTERS:
+        why = f"the names of {noun} with settings have more than {MAX_CHARACTERS} characters together"
         raise KafkaError(ErrorCode.INVALID_REQUEST, why)
     return changed
 

@@ -12,7 +12,7 @@ from hmb.broker.config.no_effect import RATES
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ConfigType
 
 BROKER_NAMES = {topic_name: name for name, topic_name in LOG_DEFAULTS.items()}
-TOLD_IF_SET = {key.name for key in RATES} | {"super.users", "allow.everyone.if.no.acl.found"}
+LISTED_IF_SET = {key.name for key in RATES} | {"super.users", "allow.everyone.if.no.acl.found"}
 
 
 class ConfigDescription(NamedTuple):
@@ -50,7 +50,7 @@ def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> 
 def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
     """Return all settings of this broker."""
     altered = {**broker.altered(ALL_BROKERS), **broker.altered(broker.name)}
-    for name in sorted({*BROKER_CONFIGS, *altered} - (TOLD_IF_SET - altered.keys())):
+    for name in sorted({*BROKER_CONFIGS, *altered} - (LISTED_IF_SET - altered.keys())):
         synonyms = broker.synonyms(name)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
         if (key := BROKER_CONFIGS.get(name)) is None:

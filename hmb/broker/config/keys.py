@@ -1,8 +1,8 @@
 """The declaration of a setting: its name, its type, its default, its allowed values and its purpose.
 
-Each setting is declared in one place. A setting that the broker uses is declared as a field of `LogConfig` or
-`BrokerConfig`. Settings that have no effect are declared in no_effect.py. The broker accepts these settings, because
-clients and tools of Kafka set them.
+Each setting is declared in one place. A setting that the broker uses is declared as a field of `LogConfig`, of
+`BrokerConfig`, or of a part of `BrokerConfig`. Settings that have no effect are declared in no_effect.py. The broker
+accepts these settings, because clients and tools of Kafka set them.
 
 The broker uses the declarations of settings for three purposes: to parse `server.properties` and the settings of
 topics, to answer DescribeConfigs, and to decide which settings clients may alter while the broker runs.
@@ -16,9 +16,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
 from hmb.protocol.errors import HmbError
@@ -51,7 +51,7 @@ class ConfigKey(NamedTuple):
     choices: tuple[str, ...] = ()  # the allowed values, or the allowed items of a list
     pattern: str = ""  # a regular expression for a text, or for the items of a list
     dynamic: bool = False  # whether clients may alter the setting while the broker runs
-    field: str = ""  # the field of LogConfig or BrokerConfig; empty if the setting has no effect
+    field: str = ""  # the field of the class that declares the setting; empty if the setting has no effect
     kafka_default: Any = AS_IN_KAFKA  # Kafka's default, if HMB has chosen another default
 
     @classmethod
@@ -121,13 +121,13 @@ class ConfigKey(NamedTuple):
         return self.text(self.default)
 
     @property
-    def is_chosen(self) -> bool:
+    def has_own_default(self) -> bool:
         """Whether HMB has chosen a default that differs from Kafka's default."""
         return self.kafka_default is not AS_IN_KAFKA
 
     @property
     def kafka_default_text(self) -> str | None:
-        return self.text(self.kafka_default) if self.is_chosen else self.default_text
+        return self.text(self.kafka_default) if self.has_own_default else self.default_text
 
 
 def setting(
@@ -152,28 +152,48 @@ TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STR
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Settings:
-    """The base class of `BrokerConfig` and its parts. A subclass declares one setting in each field.
+    """The base class of `BrokerConfig` and of its parts, such as `LimitsConfig`.
 
-    The constructor takes the values of fields. A field without a value has the default of its setting. `declared` maps
-    the name of each field to its declaration. The values of an instance do not change.
+    Each field of a subclass declares one setting, or contains a part: the settings of one subject. The constructor
+    takes the values of fields. A field without a value has the default of its setting. The values of an instance do
+    not change.
+
+    - `declared` maps the name of each field with a setting to the declaration of the setting.
+    - `parts` maps the name of each field with a part to the class of the part.
 
     A dataclass would do the same. But when Python imports a dataclass, it generates and compiles the methods of the
     class, and this would take 15 ms for the settings of a broker.
     """
 
-    declared: ClassVar[dict[str, ConfigKey]] = {}
+    declared: ClassVar[dict[str, ConfigKey]]
+    parts: ClassVar[dict[str, type[Settings]]]
 
     def __init_subclass__(cls) -> None:
-        own = {name: key._replace(field=name) for name, key in vars(cls).items() if isinstance(key, ConfigKey)}
-        cls.declared = cls.declared | own
+        fields = vars(cls).items()
+        cls.declared = {name: key._replace(field=name) for name, key in fields if isinstance(key, ConfigKey)}
+        cls.parts = {name: type(part) for name, part in fields if isinstance(part, Settings)}
 
     def __init__(self, **values: Any) -> None:
         if unknown := [name for name in values if not hasattr(self, name)]:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(unknown)}")
         vars(self).update({name: key.default for name, key in self.declared.items()} | values)
 
+    @classmethod
+    def all_declared(cls) -> Iterator[ConfigKey]:
+        """Return the declarations of all settings of this class and of its parts."""
+        yield from cls.declared.values()
+        for part in cls.parts.values():
+            yield from part.all_declared()
 
-MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelled name and a name that `nearest` suggests
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **rest: Any) -> Self:
+        """Create the settings from values by the names of the settings. `rest` contains the values of other fields."""
+        own = {field: values[key.name] for field, key in cls.declared.items() if key.name in values}
+        parts = {field: part.of(values) for field, part in cls.parts.items()}
+        return cls(**own, **parts, **rest)
+
+
+MAX_LENGTH_DIFFERENCE = 6  # between a misspelled name and a name that `nearest` suggests
 
 
 def check_length(text: str, name: str) -> None:
@@ -197,6 +217,6 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """
     import difflib  # This import takes 1.5 ms. Only error messages need it.
 
-    alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]
+    alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MAX_LENGTH_DIFFERENCE]
     matches = difflib.get_close_matches(name, alike, 1, cutoff)
     return f", did you mean {matches[0]!r}?" if matches else ""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from hmb.broker.config.keys import Settings, setting
 from hmb.broker.config.keys import dynamic_setting as _dynamic
-from hmb.broker.config.keys import setting
-from hmb.broker.config.share_groups import ShareConfig
 from hmb.protocol.enums import INT32_MAX
 
 
-class LimitsConfig(ShareConfig):
+class LimitsConfig(Settings):
     """The settings with which a broker limits its clients. Times are in the unit that a setting's name ends with."""
 
     max_connections: int = _dynamic(
@@ -28,10 +27,10 @@ class LimitsConfig(ShareConfig):
         "max.connection.creation.rate", INT32_MAX,
         "The largest number of new connections in one second. The broker delays further connections.", 1, INT32_MAX
     )
-    connections_max_idle: int = setting(
+    max_idle: int = setting(
         "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
     )
-    connections_max_reauth: int = setting(
+    max_reauth: int = setting(
         "connections.max.reauth.ms", 0,
         "A client that authenticated with SASL must authenticate again within this time. 0 means no limit.", 0
     )
@@ -51,6 +50,6 @@ class LimitsConfig(ShareConfig):
     )
 
 
-LIMIT_NAMES = {key.name for key in LimitsConfig.declared.values()}
+LIMIT_NAMES = {key.name for key in LimitsConfig.all_declared()}
 LISTENER_LIMITS = ("max.connections", "max.connection.creation.rate")
 """The settings that can have a value for one listener, under a name with the prefix `listener.name.`."""

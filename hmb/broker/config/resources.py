@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 from hmb.broker.config.client_metrics import ClientMetricsResource
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.entries import ConfigDescription, broker_entries, default_broker_entries, topic_entries
-from hmb.broker.config.group_overrides import GroupResource
+from hmb.broker.config.groups.overrides import GroupResource
 from hmb.broker.config.loggers import Loggers
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import PartialResponse, error_code_in, outcome_of, put_error

@@ -28,6 +28,6 @@ def _only_directory(log_dirs: str) -> str:
 def window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
     """Return the size of the time window of most quotas, and of the window of the quota controller_mutation_rate."""
     return (
-        WindowSize(config.quota_samples, config.quota_sample_seconds * 1000),
-        WindowSize(config.mutation_samples, config.mutation_sample_seconds * 1000),
+        WindowSize(config.limits.quota_samples, config.limits.quota_sample_seconds * 1000),
+        WindowSize(config.limits.mutation_samples, config.limits.mutation_sample_seconds * 1000),
     )

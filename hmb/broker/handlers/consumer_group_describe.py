@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.shared_responses import describe_all
-from hmb.coordinator.modern.description import DescribedConsumerGroup
-from hmb.coordinator.modern.requests import ConsumerGroupRequests
+from hmb.coordinator.consumer.description import DescribedConsumerGroup
+from hmb.coordinator.consumer.requests import ConsumerGroupRequests
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 

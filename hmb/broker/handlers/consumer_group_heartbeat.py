@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.modern.requests import ConsumerGroupRequests
+from hmb.coordinator.consumer.requests import ConsumerGroupRequests
 from hmb.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.partitions import by_topic
 from hmb.coordinator.share.state_records import NO_START_OFFSET
 from hmb.coordinator.share.stored_state import ShareState
 from hmb.protocol.enums import INT64_MAX

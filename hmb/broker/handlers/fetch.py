@@ -37,7 +37,7 @@ from collections.abc import Sequence
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.broker.fetch_sessions import FetchedPartition
+from hmb.broker.fetch_sessions import CachedPartition
 from hmb.broker.leader_epochs import check_epoch, set_divergence
 from hmb.broker.long_poll import NO_RECORDS, long_poll
 from hmb.broker.old_clients import converted
@@ -71,7 +71,7 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
 class _Fetch:
     """One Fetch request. The long poll calls `collect` until enough records exist, or until the wait is over."""
 
-    def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
+    def __init__(self, request: FetchRequest, partitions: Sequence[CachedPartition], context: RequestContext) -> None:
         self._partitions = partitions
         self._context = context
         version = context.version
@@ -81,7 +81,7 @@ class _Fetch:
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._logs: list[Log] = []
-        self.responses: list[tuple[FetchedPartition, PartitionData]] = []
+        self.responses: list[tuple[CachedPartition, PartitionData]] = []
         self.is_satisfied = False
         self._size = 0  # bytes of records in `responses`
 
@@ -100,7 +100,7 @@ class _Fetch:
                 self.responses.append((partition, data))
         self.is_satisfied = failed or not self._logs or self._size >= self._min_bytes
 
-    def _partition_response(self, partition: FetchedPartition) -> PartitionData | None:
+    def _partition_response(self, partition: CachedPartition) -> PartitionData | None:
         """Return the response for one partition, or None if nothing has changed for this partition."""
         try:
             log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
@@ -118,7 +118,7 @@ class _Fetch:
                 self._set_records(log, partition, data)
         return data
 
-    def _set_records(self, log: Log, partition: FetchedPartition, data: PartitionData) -> None:
+    def _set_records(self, log: Log, partition: CachedPartition, data: PartitionData) -> None:
         max_bytes = max(0, min(partition.max_bytes, self._max_bytes - self._size))
         offset, committed = partition.fetch_offset, self._is_committed
         found = log.read(offset, max_bytes, at_least_one=self._size == 0, committed=committed)
@@ -136,7 +136,7 @@ class _Fetch:
             self._size += part_size(data.records)
 
 
-def _without_records(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
+def _without_records(partition: CachedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
     return PartitionData(
         partition_index=partition.partition,
         error_code=code,

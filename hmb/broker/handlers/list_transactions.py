@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
-from hmb.coordinator.modern.topic_regex import TopicRegex
+from hmb.coordinator.consumer.topic_regex import TopicRegex
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse

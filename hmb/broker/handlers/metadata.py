@@ -8,7 +8,7 @@ Behavior: this broker is the leader of all partitions. The broker answers by the
     - *Missing topics.* If a requested topic does not exist, the broker creates it. Both the client and the setting
       `auto.create.topics.enable` can forbid the creation. The response already contains the new topic, so the client
       does not have to ask again.
-    - *Limit.* For one request, the broker creates topics with at most 100 partitions together (MOST_MADE), but at least
+    - *Limit.* For one request, the broker creates topics with at most 100 partitions together (MAX_CREATED_PARTITIONS), but at least
       one topic, so that the request does not take too long. All other missing topics get LEADER_NOT_AVAILABLE. When the
       client sends the request again, the broker creates the next topics.
     - *Repetitions.* If a request contains a topic twice, the response contains it once.
@@ -32,7 +32,7 @@ from hmb.protocol.topics import OFFSETS_TOPIC, check_topic_name
 
 TopicResponse = MetadataResponse.MetadataResponseTopic
 PartitionResponse = TopicResponse.MetadataResponsePartition
-MOST_MADE = 100
+MAX_CREATED_PARTITIONS = 100
 
 
 def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
@@ -90,7 +90,7 @@ def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[
         names.discard(OFFSETS_TOPIC)
     failures: dict[str, KafkaError] = {}
     new: dict[str, NewPartitions] = {}
-    most = max(1, MOST_MADE // config.num_partitions)
+    most = max(1, MAX_CREATED_PARTITIONS // config.num_partitions)
     for name in sorted(names):
         try:
             topic = topics.check(name, config.num_partitions, {})

@@ -17,7 +17,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import put_error
 from hmb.broker.share.acknowledging import acknowledge, acknowledgements_in, release
 from hmb.broker.share.sessions import SessionId
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.partitions import by_topic
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse

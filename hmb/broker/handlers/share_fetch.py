@@ -31,7 +31,7 @@ from hmb.broker.long_poll import NO_RECORDS, long_poll
 from hmb.broker.share.acknowledging import Errors, acknowledge, acknowledgements_in, release, release_at_end
 from hmb.broker.share.fetching import PartitionData, ShareFetching, check_fetch
 from hmb.broker.share.sessions import SessionId, ShareSession
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.partitions import by_topic
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse

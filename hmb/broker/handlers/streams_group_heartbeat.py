@@ -33,7 +33,7 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 NewTopic = CreateTopicsRequest.CreatableTopic
-MOST_ERRORS = 3  # the number of topics that an error text names
+MAX_ERRORS = 3  # the number of topics that an error text names
 HARMLESS = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)  # Another member's heartbeat may have created the topic.
 
 
@@ -60,8 +60,8 @@ def _create_topics(missing: Sequence[InternalTopic], context: RequestContext) ->
         for topic in created.topics
         if topic.error_code not in HARMLESS
     ]
-    more = f" and {len(errors) - MOST_ERRORS} more" if len(errors) > MOST_ERRORS else ""
-    return f"Creation failed: {', '.join(errors[:MOST_ERRORS])}{more}" if errors else ""
+    more = f" and {len(errors) - MAX_ERRORS} more" if len(errors) > MAX_ERRORS else ""
+    return f"Creation failed: {', '.join(errors[:MAX_ERRORS])}{more}" if errors else ""
 
 
 def _new(topic: InternalTopic) -> NewTopic:

@@ -109,13 +109,13 @@ class AcceptedConnection:
         Even if the client has disconnected, the connection's thread may still be handling a request.
         """
         descriptor = self._socket.fileno()  # -1 if the connection's thread has closed the socket
-        return descriptor >= 0 and not has_left(descriptor)
+        return descriptor >= 0 and not has_disconnected(descriptor)
 
     def _stay_muted(self) -> None:
         """Read no request until the throttle time of the client is over, or until the connection ends."""
         wait = max(0, round((self.client.muted_until - time.monotonic()) * 1000))
         LOGGER.info("%s has exceeded a quota: the broker reads no request from it for %d ms", self._peer, wait)
-        has_left(self._socket, wait)
+        has_disconnected(self._socket, wait)
         self.client.muted_until = 0.0
 
     def stop(self) -> None:
@@ -159,7 +159,7 @@ class AcceptedConnection:
                     responses.add(self._dispatcher.begin(frame, requests.account))
                     requests.account.close()
                     if client.muted_until or not (
-                        requests.is_another_here() and responses.may_wait(requests.api_key)
+                        requests.has_next_request() and responses.may_wait(requests.api_key)
                     ):
                         responses.send()
                         if client.muted_until:
@@ -168,7 +168,7 @@ class AcceptedConnection:
             responses.send()
 
 
-def has_left(sock: socket.socket | int, wait_ms: int = 0) -> bool:
+def has_disconnected(sock: socket.socket | int, wait_ms: int = 0) -> bool:
     """Return whether the client has closed the connection, or whether the connection is broken.
 
     If the connection is open, wait up to `wait_ms` ms for its end. POLLRDHUP (only on Linux) detects a closed

@@ -13,7 +13,7 @@ Measured with acks=all and one record in each batch: HMB's producer sends 4,418 
 records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
 without it (medians of five runs).
 
-The response to a Produce request with acks=1 is ready at once. The connection's thread gathers at most MOST_READY = 4
+The response to a Produce request with acks=1 is ready at once. The connection's thread gathers at most MAX_READY = 4
 such responses, and sends them with one system call. With fewer system calls, the processor switches less often between
 the client and the broker.
 
@@ -39,14 +39,14 @@ from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
-MOST_DEFERRED = 64  # limit for the responses in the queue of one connection, if the last one is deferred
-MOST_READY = 4  # limit for the responses in the queue of one connection, if the last one is ready
+MAX_DEFERRED = 64  # limit for the responses in the queue of one connection, if the last one is deferred
+MAX_READY = 4  # limit for the responses in the queue of one connection, if the last one is ready
 
 
 class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
-    - The queue has at most MOST_DEFERRED responses.
+    - The queue has at most MAX_DEFERRED responses.
     - Except for the last one, each response in the queue is deferred, or is the response to a Produce request.
     - Only the method `send` sends responses of the connection.
     """
@@ -65,8 +65,8 @@ class ResponseQueue:
         `api_key` is the API of the last response and of the next request.
         """
         if isinstance(self._responses[-1], Deferred):
-            return len(self._responses) < MOST_DEFERRED
-        return api_key == ApiKey.PRODUCE and len(self._responses) < MOST_READY
+            return len(self._responses) < MAX_DEFERRED
+        return api_key == ApiKey.PRODUCE and len(self._responses) < MAX_READY
 
     def send(self) -> None:
         """Wait for all deferred responses in the queue, and send all responses.

@@ -39,7 +39,7 @@ from hmb.units import MIB
 
 USUAL_REQUEST = MIB  # a producer's largest request, by default (max.request.size)
 KEPT_FOR_USUAL = 8 * MIB  # bytes of the budget that only requests of at most USUAL_REQUEST bytes may use
-MOST_VALUES = 16 * MIB  # bytes for the decoded values of one request: about 16,000 items, decoded in at most 0.8 s
+MAX_VALUES = 16 * MIB  # bytes for the decoded values of one request: about 16,000 items, decoded in at most 0.8 s
 FREE_VALUES = 64 * 1024  # the first decoded values of each request are not counted, up to this number of bytes
 MEMORY_TIMEOUT = 60.0  # longest wait of a request for memory, in seconds
 
@@ -112,7 +112,7 @@ class RequestMemory:
             return True
         return False
 
-    def give_back(self, account: Account, size: int) -> None:
+    def release(self, account: Account, size: int) -> None:
         """Give `size` bytes of `account` back to the budget."""
         with self._changed:
             self._used -= size
@@ -163,20 +163,20 @@ class Account:
     def take_values(self, size: int) -> None:
         """Take `size` bytes for decoded values. The first FREE_VALUES bytes of each request are not counted.
 
-        Raises ProtocolError if the values of the request take more than MOST_VALUES bytes. Raises CloseConnection.
+        Raises ProtocolError if the values of the request take more than MAX_VALUES bytes. Raises CloseConnection.
         """
         if self._memory is None:
             return
         self._values += size
-        if self._values > MOST_VALUES:
-            raise ProtocolError(f"its values take more than {MOST_VALUES} bytes of memory")
+        if self._values > MAX_VALUES:
+            raise ProtocolError(f"its values take more than {MAX_VALUES} bytes of memory")
         if self._values > FREE_VALUES:
             self.take(size)
 
     def close(self) -> None:
         """Return all memory of this request to the budget."""
         if self._memory is not None and self._held:
-            self._memory.give_back(self, self._held)
+            self._memory.release(self, self._held)
         self._held = 0
 
 

@@ -2,7 +2,7 @@
 
 The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
 - *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
-  The method `is_another_here` checks, without a wait, whether the next request has arrived (gathering.py uses this
+  The method `has_next_request` checks, without a wait, whether the next request has arrived (gathering.py uses this
   method).
 - *Memory.* Requests of more than COUNTED_FRAME bytes use the memory budget that all requests share
   (request_memory.py).
@@ -89,7 +89,7 @@ class Requests:
             return
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
-    def is_another_here(self) -> bool:
+    def has_next_request(self) -> bool:
         """Return whether the next request has arrived completely and has the same API as the last request.
 
         Never wait.

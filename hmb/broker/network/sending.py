@@ -31,8 +31,8 @@ from hmb.storage.files.virtual import FileRegion
 STALL = 2.0  # longest wait of one system call, in seconds
 PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
-MOST_SENT = 1 << 20  # the most bytes that one system call sends from a file; the time limit is checked after each call
-MOST_ENCRYPTED = 1 << 16  # the most bytes that are encrypted at once
+MAX_SENT_AT_ONCE = 1 << 20  # bytes that one system call sends from a file; the time limit is checked after each call
+MAX_ENCRYPTED_AT_ONCE = 1 << 16  # the most bytes that are encrypted at once
 IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
@@ -100,7 +100,7 @@ def _send_region(sock: socket.socket, region: FileRegion, limit: _Limit) -> None
     position, end = region.position, region.position + region.size
     while True:
         try:
-            sent = os.sendfile(sock.fileno(), file.fileno(), position, min(end - position, MOST_SENT))
+            sent = os.sendfile(sock.fileno(), file.fileno(), position, min(end - position, MAX_SENT_AT_ONCE))
             if not sent:
                 raise _too_short(region, position)
         except BlockingIOError:  # The system call has waited for STALL seconds.
@@ -146,7 +146,7 @@ class EncryptedResponse:
 
     def send(self, parts: Sequence[Part]) -> None:
         size = sum(map(part_size, parts))
-        self._buffer = memoryview(bytearray(min(size, MOST_ENCRYPTED)))
+        self._buffer = memoryview(bytearray(min(size, MAX_ENCRYPTED_AT_ONCE)))
         for part in parts:
             if isinstance(part, FileRegion):
                 self._read(part)

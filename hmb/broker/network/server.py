@@ -23,12 +23,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from hmb.broker.config.broker import BrokerConfig
+from hmb.broker.config.limits import LimitsConfig
 from hmb.broker.context import BrokerContext, ConnectedClient
 from hmb.broker.dispatch import Dispatcher, Handler
 from hmb.broker.handlers import HANDLERS
 from hmb.broker.network import request_log
-from hmb.broker.network.connection import AcceptedConnection, has_left
+from hmb.broker.network.connection import AcceptedConnection, has_disconnected
 from hmb.broker.network.connection_limits import ConnectionLimits
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
@@ -38,7 +38,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
-MOST_THROTTLED = 100  # limit for the refused connections that stay open for a while
+MAX_THROTTLED = 100  # limit for the refused connections that stay open for a while
 ACCEPT_PAUSE = 0.1  # seconds until the next attempt after no descriptor or no thread was available
 DEADLINES_CHECKED = 1.0  # seconds between two checks of the deadlines of all connections
 
@@ -137,7 +137,7 @@ class Server:
                     time.sleep(ACCEPT_PAUSE)
                 continue
             peer = f"{normal_address(address[0])}:{address[1]}"
-            while wait := self._limits.delay_ms(listener.name, broker.config):
+            while wait := self._limits.delay_ms(listener.name, broker.config.limits):
                 if self._stopping.wait(wait / 1000):
                     break
             try:
@@ -155,16 +155,16 @@ class Server:
             return
         if security.tls is not None:
             sock = security.tls.encrypted(sock)
-        address_limit = self._limits.address_limit(host, broker.config)  # This may wait, so take no lock yet.
+        address_limit = self._limits.address_limit(host, broker.config.limits)  # This may wait, so take no lock yet.
         with self._lock:
-            if (reason := self._reason_to_refuse(host, listener, broker.config, address_limit)) is not None:
+            if (reason := self._reason_to_refuse(host, listener, broker.config.limits, address_limit)) is not None:
                 LOGGER.warning("refused %s: %s", peer, reason)
                 sock.close()
                 return
             make = AcceptedConnection if self._handlers is None else partial(StagedConnection, self._handlers)
             is_logged = request_log.LOGGER.isEnabledFor(logging.DEBUG)
             dispatcher = partial(request_log.LoggedDispatcher, peer) if is_logged else Dispatcher
-            connected = ConnectedClient(host, int(peer.rpartition(":")[2]), partial(has_left, sock))
+            connected = ConnectedClient(host, int(peer.rpartition(":")[2]), partial(has_disconnected, sock))
             connection = make(
                 sock,
                 peer,
@@ -175,7 +175,7 @@ class Server:
                     self._api_handlers,
                     connected,
                 ),
-                idle=broker.config.connections_max_idle / 1000,
+                idle=broker.config.limits.max_idle / 1000,
                 max_request=broker.config.request_max_bytes,
                 memory=self._memory,
                 on_close=self._forget,
@@ -192,7 +192,7 @@ class Server:
         LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
         with self._lock:
             self._throttled.append((time.monotonic() + wait / 1000, sock))
-            if len(self._throttled) > MOST_THROTTLED:
+            if len(self._throttled) > MAX_THROTTLED:
                 self._throttled.popleft()[1].close()
 
     def _close_throttled(self, now: float) -> None:
@@ -228,7 +228,7 @@ class Server:
                 connection.close()
             self._close_throttled(now)
 
-    def _reason_to_refuse(self, host: str, listener: Listener, config: BrokerConfig, address_limit: int) -> str | None:
+    def _reason_to_refuse(self, host: str, listener: Listener, config: LimitsConfig, address_limit: int) -> str | None:
         """Return the reason to refuse a new connection, or None to accept the connection. The caller holds the lock.
 
         `address_limit` is the number of connections that `host` may have.

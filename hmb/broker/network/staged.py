@@ -46,7 +46,7 @@ from hmb.protocol.headers import API_KEY_SIZE
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
-MOST_IN_FLIGHT = 64  # limit for the requests of one connection that were read but not answered yet
+MAX_IN_FLIGHT = 64  # limit for the requests of one connection that were read but not answered yet
 WAITING_APIS = {ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
@@ -105,7 +105,7 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        # The queue needs no limit, because it never has more than MOST_IN_FLIGHT responses. When the responder thread
+        # The queue needs no limit, because it never has more than MAX_IN_FLIGHT responses. When the responder thread
         # takes None from the queue, the thread ends.
         self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()
         self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
@@ -158,7 +158,7 @@ class StagedConnection(AcceptedConnection):
                 self._in_flight += 1
             self._begin(frame, account)
             return
-        self._wait_below(MOST_IN_FLIGHT)
+        self._wait_below(MAX_IN_FLIGHT)
         while not self._handlers.admit(timeout=1):
             if self._stopping:
                 return

@@ -24,7 +24,7 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-MOST_SHAPES = 8  # limit for the shapes of invented credentials; only the most frequent shapes are used
+MAX_SHAPES = 8  # limit for the shapes of invented credentials; only the most frequent shapes are used
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
 NUMBER = re.compile(rb"[0-9a-z]{20,26}")
@@ -47,7 +47,7 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
         salt = bytes(each.salt)
         shape = CredentialShape(0 if NUMBER.fullmatch(salt) else len(salt), each.iterations)
         counts.setdefault(each.mechanism, Counter())[shape] += 1
-    return {mechanism: [it for it, _ in found.most_common(MOST_SHAPES)] for mechanism, found in counts.items()}
+    return {mechanism: [it for it, _ in found.most_common(MAX_SHAPES)] for mechanism, found in counts.items()}
 
 
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:

@@ -1,15 +1,15 @@
 """Stores refused logins as events. Slows down a client that guesses passwords on the broker's page in a browser.
 
 The broker keeps a list of its last events, such as deletions of old segments and refused logins. A client that guesses
-passwords could fill the whole list with refused logins. Therefore at most MOST_EVENTS refused logins within a minute
+passwords could fill the whole list with refused logins. Therefore at most MAX_EVENTS refused logins within a minute
 become events. The broker's log contains all refused logins.
 
 After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. The HTTP server
 of the broker's page (`hmb broker --ui`) cannot slow down a client by closing connections. The HTTP server therefore
 calls `is_blocked` before it checks a password.
 
-After MOST_REFUSED refused logins within a minute, a host can try another password only when the oldest of these logins
-is a minute old.
+After MAX_REFUSED_LOGINS refused logins within a minute, a host can try another password only when the oldest of these
+logins is a minute old.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hmb.storage.events import EventKind, EventLog
 
 LOGGER = logging.getLogger(__name__)
 MINUTE = 60.0  # seconds
-MOST_EVENTS = 20
-MOST_REFUSED = 5
-MOST_HOSTS = 1000  # the number of hosts whose refused logins are kept
+MAX_EVENTS = 20
+MAX_REFUSED_LOGINS = 5
+MAX_HOSTS = 1000  # the number of hosts whose refused logins are kept
 
 
 class RefusedLogins:
@@ -37,24 +37,24 @@ class RefusedLogins:
         self._events = events
         self._clock = clock
         self._lock = threading.Lock()  # guards the two fields below; its holder takes no other lock
-        self._noted: deque[float] = deque(maxlen=MOST_EVENTS)  # the times of the last events
+        self._noted: deque[float] = deque(maxlen=MAX_EVENTS)  # the times of the last events
         self._by_host: dict[str, deque[float]] = {}  # host -> times of refused logins; the newest host is at the end
 
     def add(self, host: str, text: str) -> None:
         """Log a refused login of a client on `host`.
 
-        The refused login also becomes an event, unless MOST_EVENTS refused logins of the last minute are events
+        The refused login also becomes an event, unless MAX_EVENTS refused logins of the last minute are events
         already.
         """
         now = self._clock()
         text = f"{text}, client on {host}"
         with self._lock:
-            times = self._by_host.pop(host, None) or deque(maxlen=MOST_REFUSED)
+            times = self._by_host.pop(host, None) or deque(maxlen=MAX_REFUSED_LOGINS)
             times.append(now)
             self._by_host[host] = times
-            if len(self._by_host) > MOST_HOSTS:
+            if len(self._by_host) > MAX_HOSTS:
                 del self._by_host[next(iter(self._by_host))]
-            is_noted = len(self._noted) < MOST_EVENTS or now - self._noted[0] >= MINUTE
+            is_noted = len(self._noted) < MAX_EVENTS or now - self._noted[0] >= MINUTE
             if is_noted:
                 self._noted.append(now)
         if is_noted:
@@ -66,4 +66,4 @@ class RefusedLogins:
         """Return whether clients on `host` must wait before they may try another password."""
         with self._lock:
             times = self._by_host.get(host)
-            return times is not None and len(times) == MOST_REFUSED and self._clock() - times[0] < MINUTE
+            return times is not None and len(times) == MAX_REFUSED_LOGINS and self._clock() - times[0] < MINUTE

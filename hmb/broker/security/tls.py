@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.sending import MOST_ENCRYPTED
+from hmb.broker.network.sending import MAX_ENCRYPTED_AT_ONCE
 from hmb.broker.security.mapping_rules import MappingRule, distinguished_name, principal_name
 from hmb.broker.security.principals import ANONYMOUS, USER
 from hmb.security.stores import TlsSettingError, TlsSettings
@@ -127,7 +127,7 @@ class TlsSocket(ssl.SSLSocket):
         SO_SNDTIMEO raises the same error.
         """
         try:
-            return super().send(memoryview(data)[:MOST_ENCRYPTED])
+            return super().send(memoryview(data)[:MAX_ENCRYPTED_AT_ONCE])
         except TimeoutError as error:
             raise BlockingIOError(str(error)) from error
 
@@ -187,7 +187,7 @@ def shake_hands(sock: TlsSocket, timeout: float) -> None:
             socket.socket.send(sock, UNEXPECTED_MESSAGE)
             # The broker has just sent a TLS alert. Read the bytes that the client has sent: if they stayed unread, the
             # system would reset the connection, and the client could lose the alert.
-            socket.socket.recv(sock, MOST_ENCRYPTED)
+            socket.socket.recv(sock, MAX_ENCRYPTED_AT_ONCE)
             raise CloseConnection(
                 "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"
             )

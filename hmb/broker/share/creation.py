@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_overrides import share_group_settings
-from hmb.broker.config.share_groups import duration_ms
+from hmb.broker.config.groups.overrides import share_group_settings
+from hmb.broker.config.groups.share import duration_ms
 from hmb.broker.coordinators import journal_of
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.registry import Topics
@@ -37,7 +37,7 @@ def share_group_requests(
         return log.high_watermark
 
     journal = journal_of(SHARE_STATE_TOPIC, topics, configs, clock)
-    updates = configs.current.share_updates
+    updates = configs.current.share.updates_per_snapshot
     coordinator = ShareCoordinator(journal, updates_per_snapshot=updates, clock=clock.now_ms)
     settings = partial(share_group_settings, configs)
     partitions = SharePartitions(coordinator, settings, first_offset, groups.timer, clock.monotonic_ms)

@@ -22,7 +22,7 @@ Read in this order:
 - `instances`       the client instances, and the checks of their requests
 - `metrics_data`    decodes the metrics, which are in OpenTelemetry's format
 
-Limits: the broker keeps the state of at most MOST_INSTANCES client instances in memory. If more clients exist, it
+Limits: the broker keeps the state of at most MAX_INSTANCES client instances in memory. If more clients exist, it
 forgets the instance that has sent no request for the longest time. The broker then does not notice if this client sends
 its next metrics too early. Nothing else changes.
 

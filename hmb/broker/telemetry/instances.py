@@ -25,7 +25,7 @@ from hmb.broker.telemetry.subscriptions import (
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-MOST_INSTANCES = 16_384
+MAX_INSTANCES = 16_384
 NEVER = -(2**62)  # a time (ms) before every request
 
 Settings = Mapping[str, Mapping[str, str]]  # the settings of each subscription, by its name
@@ -106,6 +106,6 @@ class ClientTelemetry:
             instance = ClientInstance(requested_from(named, self._subscriptions), self._subscriptions)
             self._instances[instance_id] = instance
         self._instances.move_to_end(instance_id)
-        if len(self._instances) > MOST_INSTANCES:
+        if len(self._instances) > MAX_INSTANCES:
             self._instances.popitem(last=False)
         return instance

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from hmb.broker.config.keys import ConfigError, ConfigKey, split_list
-from hmb.coordinator.modern.topic_regex import InvalidRegex, TopicRegex
+from hmb.coordinator.consumer.topic_regex import InvalidRegex, TopicRegex
 from hmb.protocol.enums import ConfigType
 
 ALL_METRICS = "*"

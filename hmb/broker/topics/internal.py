@@ -9,17 +9,17 @@ from hmb.broker.config.broker import BrokerConfig
 from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 
-class OwnTopic(NamedTuple):
+class InternalTopicConfig(NamedTuple):
     """The number of partitions and the settings that this broker uses when it creates an internal topic."""
 
     partitions: int
     configs: Mapping[str, str]
 
 
-def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
+def internal_topics(config: BrokerConfig) -> dict[str, InternalTopicConfig]:
     """Return the number of partitions and the settings of each internal topic, by the topic's name."""
     return {
-        OFFSETS_TOPIC: OwnTopic(
+        OFFSETS_TOPIC: InternalTopicConfig(
             config.offsets_partitions,
             {
                 "cleanup.policy": "compact",
@@ -27,7 +27,7 @@ def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
                 "segment.bytes": str(config.offsets_segment_bytes),
             },
         ),
-        TRANSACTIONS_TOPIC: OwnTopic(
+        TRANSACTIONS_TOPIC: InternalTopicConfig(
             config.transactions_partitions,
             {
                 "cleanup.policy": "compact",
@@ -37,12 +37,12 @@ def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
                 "min.insync.replicas": "1",
             },
         ),
-        SHARE_STATE_TOPIC: OwnTopic(
-            config.share_state_partitions,
+        SHARE_STATE_TOPIC: InternalTopicConfig(
+            config.share.state_partitions,
             {
                 "cleanup.policy": "delete",
                 "compression.type": "uncompressed",
-                "segment.bytes": str(config.share_state_segment_bytes),
+                "segment.bytes": str(config.share.state_segment_bytes),
                 "retention.ms": "-1",
                 "min.insync.replicas": "1",
             },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hmb.broker.config.broker import BrokerConfig
-from hmb.broker.topics.internal import own_topics
+from hmb.broker.topics.internal import internal_topics
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -21,7 +21,7 @@ class JournalTopic:
     def __init__(self, topics: Topics, config: BrokerConfig, name: str) -> None:
         self.name = name
         self._topics = topics
-        self._own = own_topics(config)[name]
+        self._internal = internal_topics(config)[name]
         self._known: tuple[Topic | None, Mapping[int, Log]] = None, {}
 
     def logs(self) -> Mapping[int, Log]:
@@ -40,7 +40,7 @@ class JournalTopic:
     def make(self) -> None:
         """Create the topic if it does not exist. Raises KafkaError."""
         try:
-            self._topics.create(self.name, self._own.partitions, self._own.configs)
+            self._topics.create(self.name, self._internal.partitions, self._internal.configs)
         except KafkaError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # This code means that another thread was faster.
                 raise

@@ -19,7 +19,7 @@ from pathlib import Path
 from hmb.broker.config.broker import TOPIC_KEYS, BrokerConfig, check_consistency, log_config
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.errors import outcome_of
-from hmb.broker.topics.internal import own_topics
+from hmb.broker.topics.internal import internal_topics
 from hmb.broker.topics.interrupted_changes import finish_interrupted_changes
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
 from hmb.broker.topics.table import TopicTable
@@ -53,16 +53,16 @@ class Topics:
         self._default = config.log
         # The settings of each internal topic, such as __consumer_offsets, by its name. They also apply to an internal
         # topic that another broker, for example Kafka, has created in this data directory.
-        self._own = {name: topic.configs for name, topic in own_topics(config).items()}
+        self._internal = {name: topic.configs for name, topic in internal_topics(config).items()}
         # This lock guards the table of topics and the file topics.json. A thread that also needs the log manager's lock
         # takes this lock first.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()
-        own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
+        own = {name: log_config(configs, config.log) for name, configs in self._internal.items()}
         logs.load(own | _log_configs(stored, config.log, self._store.path), log_config(ADOPTED, config.log))
         try:
-            finish_interrupted_changes(logs, self._store, stored, self._own, config.log)
+            finish_interrupted_changes(logs, self._store, stored, self._internal, config.log)
         except OSError as error:
             raise DataDirectoryError(f"cannot create or delete topics in {logs.directory}: {error}") from error
         ids = logs.topic_ids()

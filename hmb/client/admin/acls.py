@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, TypeVar
 
 from hmb.client.admin.brokers import Brokers
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.protocol.enums import AclOperation, AclPatternType, AclPermission, AclResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse
@@ -82,7 +82,7 @@ def create_acls(brokers: Brokers, acls: Iterable[AclBinding]) -> dict[AclBinding
     ]
     response: CreateAclsResponse = _send(brokers, CreateAclsRequest(creations=creations))
     return {
-        acl: answered_error(_described(acl), result.error_code, result.error_message) if result.error_code else None
+        acl: response_error(_described(acl), result.error_code, result.error_message) if result.error_code else None
         for acl, result in zip(wanted, response.results, strict=True)
     }
 
@@ -91,7 +91,7 @@ def describe_acls(brokers: Brokers, wanted: AclBindingFilter = ALL_ACLS) -> list
     """Return the ACLs that a filter matches, sorted by their fields. Needs Kafka 2.0."""
     response: DescribeAclsResponse = _send(brokers, DescribeAclsRequest(**_filter_fields(wanted)))
     if response.error_code:
-        raise answered_error("ACLs", response.error_code, response.error_message)
+        raise response_error("ACLs", response.error_code, response.error_message)
     return sorted(_binding(resource, acl) for resource in response.resources for acl in resource.acls)
 
 
@@ -112,7 +112,7 @@ def delete_acls(
         if failed is None:
             deleted[each] = sorted(_binding(acl, acl) for acl in result.matching_acls)
         else:
-            deleted[each] = answered_error("ACLs", *failed)
+            deleted[each] = response_error("ACLs", *failed)
     return deleted
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hmb.client.admin.brokers import Brokers, by_topic
 from hmb.client.arguments import list_of, list_of_partitions
 from hmb.client.connection import SOFTWARE
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Node
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
@@ -97,7 +97,7 @@ def describe_versions(brokers: Brokers) -> dict[Node, BrokerVersions]:
     for node in brokers.nodes():
         connection = brokers.connection(node)
         features: dict[str, int] = {}
-        if connection.knows(ApiVersionsRequest):
+        if connection.supports(ApiVersionsRequest):
             response = connection.send(SOFTWARE)
             features = {it.name: it.max_version_level for it in response.finalized_features}
         described[node] = BrokerVersions(connection.versions, features)
@@ -117,7 +117,7 @@ def describe_log_dirs(
     for number in sorted(all_brokers.cluster.nodes) if wanted is None else wanted:
         response: DescribeLogDirsResponse = all_brokers.broker(number).send(DescribeLogDirsRequest(topics=None))
         if response.error_code:
-            raise answered_error(f"broker {number}", response.error_code)
+            raise response_error(f"broker {number}", response.error_code)
         described[number] = tuple(map(_directory, response.results))
     return described
 
@@ -148,7 +148,7 @@ def elect_leaders(
     )
     response: ElectLeadersResponse = brokers.cluster.send_to_controller(request, version)
     if response.error_code:
-        raise answered_error("election", response.error_code)
+        raise response_error("election", response.error_code)
     elected: dict[TopicPartition, KafkaError | None] = {}
     for topic in response.replica_election_results:
         for result in topic.partition_result:
@@ -156,7 +156,7 @@ def elect_leaders(
             brokers.cluster.forget(topic.topic)
             needed = result.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
             elected[partition] = (
-                answered_error(partition, result.error_code, result.error_message) if needed else None
+                response_error(partition, result.error_code, result.error_message) if needed else None
             )
     return elected
 
@@ -169,5 +169,5 @@ def _directory(result: Directory) -> LogDirDescription:
         for topic in result.topics
         for it in topic.partitions
     }
-    error = answered_error(result.log_dir, result.error_code) if result.error_code else None
+    error = response_error(result.log_dir, result.error_code) if result.error_code else None
     return LogDirDescription(result.log_dir, error, result.total_bytes, result.usable_bytes, replicas)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.arguments import list_of, list_of_names, mapped
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import topic_error
 from hmb.protocol.enums import ALL_BROKERS, ConfigOperation, ConfigSource, ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -179,7 +179,7 @@ def alter_configs(
     changes += _changes(ConfigOperation.APPEND, append) + _changes(ConfigOperation.SUBTRACT, subtract)
     _check_names(brokers, resource, changes)
     connection = _owner(brokers, resource)
-    if connection.knows(IncrementalAlterConfigsRequest):
+    if connection.supports(IncrementalAlterConfigsRequest):
         _alter_incrementally(connection, resource, changes, validate_only)
     else:
         _alter_all(brokers, connection, resource, changes, validate_only)
@@ -318,7 +318,7 @@ def _check(resource: ConfigResource, number: int, message: str | None) -> None:
     if number and resource.type is ResourceType.TOPIC:
         raise topic_error(resource.name, number, message)
     if number:
-        raise answered_error(resource, number, message)
+        raise response_error(resource, number, message)
 
 
 def _entry(resource: ConfigResource, entry: DescribedEntry) -> ConfigEntry:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hmb.client.admin.brokers import Brokers
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from hmb.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from hmb.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
@@ -121,5 +121,5 @@ def _decoded(hmac: str) -> bytes:
 
 def _checked(response: Any) -> Any:
     if response.error_code:
-        raise answered_error("delegation token", response.error_code)
+        raise response_error("delegation token", response.error_code)
     return response

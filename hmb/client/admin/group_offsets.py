@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from hmb.client.admin.brokers import Brokers, by_topic, is_temporary
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata, with_metadata
 from hmb.client.group.offset_messages import (
     NEWEST_BY_NAME,
@@ -55,7 +55,7 @@ def list_group_offsets(
         found = fetched_offsets(connection.send(request, version), version)
         check_group(group, found.error_code)
         for partition, code in found.errors.items():
-            raise answered_error(partition, code)
+            raise response_error(partition, code)
         return found.committed
 
     return brokers.at_coordinator(group, ask)
@@ -75,7 +75,7 @@ def alter_group_offsets(
         version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
         response = connection.send(commit_request(GroupMetadata(group), new), version)
         answers = {
-            partition: answered_error(partition, code) if code else None
+            partition: response_error(partition, code) if code else None
             for partition, code in commit_codes(response)
         }
         for error in filter(is_temporary, answers.values()):
@@ -115,7 +115,7 @@ def check_group(group: str, number: int, message: str | None = None) -> None:
     if number == ErrorCode.GROUP_ID_NOT_FOUND:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
     if number:
-        raise answered_error(f"group {group!r}", number, message)
+        raise response_error(f"group {group!r}", number, message)
 
 
 def _error(
@@ -124,4 +124,4 @@ def _error(
 ) -> KafkaError | None:
     if not answer.error_code:
         return None
-    return answered_error(TopicPartition(topic, answer.partition_index), answer.error_code)
+    return response_error(TopicPartition(topic, answer.partition_index), answer.error_code)

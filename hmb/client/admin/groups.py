@@ -21,7 +21,7 @@ from hmb.client.admin.brokers import Brokers, T
 from hmb.client.admin.group_offsets import check_group
 from hmb.client.arguments import list_of_names
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Node
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolAssignment
 from hmb.protocol.enums import GroupState, GroupType
@@ -162,7 +162,7 @@ def _or_error(ask: Callable[[], T]) -> T | KafkaError:
 def _listed(connection: Connection) -> list[GroupListing]:
     response: ListGroupsResponse = connection.send(ListGroupsRequest())
     if response.error_code:
-        raise answered_error(f"groups of {connection.address}", response.error_code)
+        raise response_error(f"groups of {connection.address}", response.error_code)
     return [GroupListing(it.group_id, it.protocol_type, it.group_state, it.group_type) for it in response.groups]
 
 
@@ -173,7 +173,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
             (ShareGroupDescribeRequest, _describe_share_group),
             (StreamsGroupDescribeRequest, partial(_describe_streams_group, brokers)),
         ):
-            if connection.knows(request):
+            if connection.supports(request):
                 try:
                     return describe(connection, group)
                 except KafkaError as error:
@@ -339,4 +339,4 @@ def _leave(
 
 
 def _error_of(group: str, number: int) -> KafkaError | None:
-    return answered_error(f"group {group!r}", number) if number else None
+    return response_error(f"group {group!r}", number) if number else None

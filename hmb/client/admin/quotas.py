@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hmb.client.admin.brokers import Brokers
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.protocol.enums import QuotaEntityType, QuotaMatch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
@@ -66,7 +66,7 @@ def describe_quotas(
     ]
     response = brokers.cluster.send(DescribeClientQuotasRequest(components=components))
     if response.error_code:
-        raise answered_error("quotas", response.error_code, response.error_message)
+        raise response_error("quotas", response.error_code, response.error_message)
     found = {
         ClientQuotaEntity.of(entry.entity): {it.key: it.value for it in sorted(entry.values, key=lambda it: it.key)}
         for entry in response.entries or ()
@@ -97,7 +97,7 @@ def alter_quotas(
     ]
     response = brokers.cluster.send(AlterClientQuotasRequest(entries=entries, validate_only=validate_only))
     errors = {
-        ClientQuotaEntity.of(entry.entity): answered_error("quotas", entry.error_code, entry.error_message)
+        ClientQuotaEntity.of(entry.entity): response_error("quotas", entry.error_code, entry.error_message)
         for entry in response.entries
         if entry.error_code
     }

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from hmb.client.admin.brokers import Brokers, PartitionResults, by_topic
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.offsets import FIRST_VERSION_OF_ISOLATION, ListedOffset, check_isolation_level, request_offsets
 from hmb.defaults import IsolationLevelName, OffsetName
 from hmb.protocol.enums import EARLIEST, EARLIEST_LOCAL, ISOLATION_LEVELS, LATEST, LATEST_TIERED, MAX_TIMESTAMP
@@ -94,7 +94,7 @@ def delete_records(brokers: Brokers, before: Mapping[TopicPartition, int]) -> Pa
             request.topics.append(asked(name=topic, partitions=deleted))
         response: DeleteRecordsResponse = connection.send(request)
         return {
-            (name := TopicPartition(topic.name, answer.partition_index)): answered_error(name, answer.error_code)
+            (name := TopicPartition(topic.name, answer.partition_index)): response_error(name, answer.error_code)
             if answer.error_code
             else answer.low_watermark
             for topic in response.topics
@@ -118,7 +118,7 @@ def describe_producers(
         ]
         response: DescribeProducersResponse = connection.send(DescribeProducersRequest(topics=topics))
         return {
-            (name := TopicPartition(topic.name, answer.partition_index)): answered_error(
+            (name := TopicPartition(topic.name, answer.partition_index)): response_error(
                 name, answer.error_code, answer.error_message
             )
             if answer.error_code

@@ -15,7 +15,7 @@ from hmb.client.admin.brokers import Brokers
 from hmb.client.admin.group_offsets import check_group
 from hmb.client.connection import Connection
 from hmb.client.coordinator import find_coordinator
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.alter_share_group_offsets import (
@@ -139,7 +139,7 @@ def delete_share_offsets(brokers: Brokers, group: str, topics: Iterable[str]) ->
         response: DeleteShareGroupOffsetsResponse = connection.send(request)
         check_group(group, response.error_code, response.error_message)
         return {
-            topic.topic_name: answered_error(topic.topic_name, topic.error_code, topic.error_message)
+            topic.topic_name: response_error(topic.topic_name, topic.error_code, topic.error_message)
             if topic.error_code
             else None
             for topic in response.responses
@@ -151,4 +151,4 @@ def delete_share_offsets(brokers: Brokers, group: str, topics: Iterable[str]) ->
 def check_partition(partition: TopicPartition, number: int, message: str | None) -> None:
     """Raise KafkaError for the error code `number` of a partition. The code 0 means success, and raises nothing."""
     if number:
-        raise answered_error(partition, number, message)
+        raise response_error(partition, number, message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hmb.client.admin.brokers import Brokers
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from hmb.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
@@ -29,13 +29,13 @@ def list_users(brokers: Brokers, names: Iterable[str] | None = None) -> dict[str
     wanted = None if names is None else [DescribeUserScramCredentialsRequest.UserName(name=name) for name in names]
     response = brokers.cluster.send(DescribeUserScramCredentialsRequest(users=wanted))
     if response.error_code:
-        raise answered_error("users", response.error_code, response.error_message)
+        raise response_error("users", response.error_code, response.error_message)
     found: dict[str, dict[str, int]] = {}
     for result in response.results:
         if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
             continue
         if result.error_code:
-            raise answered_error(f"user {result.user!r}", result.error_code, result.error_message)
+            raise response_error(f"user {result.user!r}", result.error_code, result.error_message)
         found[result.user] = {ScramMechanism(it.mechanism).sasl_name: it.iterations for it in result.credential_infos}
     return found
 
@@ -77,4 +77,4 @@ def delete_user(brokers: Brokers, name: str) -> None:
 def _alter(brokers: Brokers, request: AlterUserScramCredentialsRequest) -> None:
     for result in brokers.cluster.send(request).results:
         if result.error_code:
-            raise answered_error(f"user {result.user!r}", result.error_code, result.error_message)
+            raise response_error(f"user {result.user!r}", result.error_code, result.error_message)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hmb.client.admin.brokers import Brokers, PartitionResults, raised
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.messages.fetch import LAST_FETCH_VERSION_OF_NAMES, FetchRequest, FetchResponse
 from hmb.protocol.topics import TopicPartition
@@ -51,10 +51,10 @@ def fetch_batches(
         version = connection.version_of(FetchRequest, LAST_FETCH_VERSION_OF_NAMES)
         response: FetchResponse = connection.send(request, version)
         if response.error_code:
-            return {partition: answered_error(partition, response.error_code)}
+            return {partition: response_error(partition, response.error_code)}
         found = response.responses[0].partitions[0]
         if found.error_code:
-            return {partition: answered_error(partition, found.error_code)}
+            return {partition: response_error(partition, found.error_code)}
         data = found.records if isinstance(found.records, memoryview) else memoryview(b"")
         return {partition: WholeBatches(data, found.high_watermark)}
 

@@ -85,7 +85,7 @@ class PartitionToFetch(NamedTuple):
 Partitions = Mapping[TopicPartition, PartitionToFetch]
 
 
-class SessionPart(NamedTuple):
+class FetchRequestData(NamedTuple):
     """The fields of a Fetch request that depend on the session.
 
     The next request contains the partitions in `named`. The leader must remove the partitions in `forgotten` from the
@@ -120,7 +120,7 @@ class SessionPart(NamedTuple):
         return list(topics.values())
 
 
-class LeaderSession:
+class FetchSessionHandler:
     """The session with one leader. This class does no input or output.
 
     - The fetcher calls `next` before each request. The fetcher calls `completed` after it has handled a response
@@ -136,7 +136,7 @@ class LeaderSession:
         self._known: Partitions = {}
         self._uses_ids = False
 
-    def next(self, wanted: Partitions, version: int, *, uses_ids: bool) -> SessionPart:
+    def next(self, wanted: Partitions, version: int, *, uses_ids: bool) -> FetchRequestData:
         """Return the fields of the next Fetch request that depend on the session.
 
         `wanted` contains the partitions to fetch. `uses_ids` is true if the request contains topic ids instead of
@@ -154,10 +154,10 @@ class LeaderSession:
         # unless the response arrives first and `completed` continues the session.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
-            return SessionPart(self._id, epoch, wanted, {})
+            return FetchRequestData(self._id, epoch, wanted, {})
         named = {partition: each for partition, each in wanted.items() if before.get(partition) != each}
         forgotten = {partition: each for partition, each in before.items() if partition not in wanted}
-        return SessionPart(self._id, epoch, named, forgotten)
+        return FetchRequestData(self._id, epoch, named, forgotten)
 
     def completed(self, session_id: int) -> None:
         """Continue the session after a response.

@@ -38,10 +38,10 @@ from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.consuming.buffer import FetchedBatches
-from hmb.client.consuming.fetch_session import LeaderSession, Partitions, PartitionToFetch, SessionPart
+from hmb.client.consuming.fetch_session import FetchRequestData, FetchSessionHandler, Partitions, PartitionToFetch
 from hmb.client.consuming.partition_errors import PartitionErrors
 from hmb.client.consuming.positions import Position
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Cluster, Node
 from hmb.client.offsets import Offset
 from hmb.protocol.enums import IsolationLevel
@@ -142,7 +142,7 @@ class Fetcher:
         self._positions = positions
         self._settings = settings
         self._connections: dict[Node, Connection] = {}
-        self._sessions: dict[Node, LeaderSession] = {}
+        self._sessions: dict[Node, FetchSessionHandler] = {}
         self._in_flight: dict[Node, FetchInFlight] = {}  # the unanswered request to each leader, the oldest first
         self.errors = PartitionErrors(cluster, positions, settings.reset, settings.retry_for)
         self.fetches = self.fetched_bytes = 0
@@ -205,7 +205,7 @@ class Fetcher:
         connection = self._connections.get(leader)
         if connection is None:
             connection = self._connections[leader] = self._cluster.connect(leader)
-            self._sessions[leader] = LeaderSession()
+            self._sessions[leader] = FetchSessionHandler()
         partitions = {
             it.partition: PartitionToFetch(it, it.topic_id or NO_TOPIC_ID, it.fetch_offset, it.max_bytes)
             for it in positions
@@ -228,7 +228,7 @@ class Fetcher:
         for position in positions:
             position.is_in_flight = True
 
-    def _request(self, session: SessionPart) -> FetchRequest:
+    def _request(self, session: FetchRequestData) -> FetchRequest:
         return FetchRequest(
             max_wait_ms=self._settings.max_wait_ms,
             min_bytes=self._settings.min_bytes,
@@ -271,7 +271,7 @@ class Fetcher:
             if session.is_lost(response.error_code):
                 return
             if response.error_code:
-                raise answered_error(f"fetch from {connection.address}", response.error_code)
+                raise response_error(f"fetch from {connection.address}", response.error_code)
         except (ConnectionFailed, KafkaError) as error:
             for position in positions:
                 self.errors.failed(position, error)
@@ -285,7 +285,7 @@ class Fetcher:
         for position, data in fetch.unchanged_positions(response):
             try:
                 if data.error_code:
-                    raise answered_error(position.partition, data.error_code)
+                    raise response_error(position.partition, data.error_code)
                 yield from self._read_partition(position, data)
             except KafkaError as error:
                 self.errors.fetch_failed(position, error)

@@ -69,7 +69,7 @@ class PartitionErrors:
         position.retry_at = now + RETRY_PAUSE
         self._cluster.forget(position.partition.topic)
         is_server_error = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_SERVER_ERROR
-        if (is_final(error) and not is_server_error) or self._is_hopeless(position, now):
+        if (is_final(error) and not is_server_error) or self._failed_too_long(position, now):
             position.error = error
 
     def fetch_failed(self, position: Position, error: KafkaError) -> None:
@@ -121,7 +121,7 @@ class PartitionErrors:
         failed = (it for it in self._positions.values() if it.failing_since and it.may_fetch and not it.is_in_flight)
         return min((it.retry_at for it in failed), default=math.inf)
 
-    def _is_hopeless(self, position: Position, now: float) -> bool:
+    def _failed_too_long(self, position: Position, now: float) -> bool:
         """Return whether all fetches of a partition have failed for too long.
 
         The limit is `retry_for` seconds. If no broker knows the topic, the limit is `GONE_AFTER` seconds.

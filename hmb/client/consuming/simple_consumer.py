@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import parse_servers
 from hmb.client.security.settings import ClientSecurity, SecuritySettings, client_security
 from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT
@@ -133,7 +133,7 @@ class SimpleConsumer:
         version = self._connection.version_of(FetchRequest, LAST_FETCH_VERSION_OF_NAMES)
         response: FetchResponse = self._connection.send(_request(wanted, max_wait), version)
         if response.error_code:
-            raise answered_error("fetch", response.error_code)
+            raise response_error("fetch", response.error_code)
         found = {
             (name := TopicPartition(topic.topic, data.partition_index)): _records(name, by_partition[name], data)
             for topic in response.responses
@@ -186,7 +186,7 @@ class SimpleConsumer:
         response: ListOffsetsResponse = self._connection.send(request, version)
         answer = response.topics[0].partitions[0]
         if answer.error_code:
-            raise answered_error(TopicPartition(topic, partition), answer.error_code)
+            raise response_error(TopicPartition(topic, partition), answer.error_code)
         return answer
 
 
@@ -209,7 +209,7 @@ def _request(wanted: list[PartitionFetch], max_wait: float) -> FetchRequest:
 
 def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionData) -> FetchedRecords | KafkaError:
     if data.error_code:
-        return answered_error(partition, data.error_code)
+        return response_error(partition, data.error_code)
     answered = data.records if isinstance(data.records, memoryview) else memoryview(b"")
     records: list[ConsumerRecord] = []
     next_offset = wanted.offset

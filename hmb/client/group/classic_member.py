@@ -130,17 +130,17 @@ class ClassicGroupMember:
         if self.error is not None:
             return None
         if self.state is ClassicMemberState.UNJOINED and self._topics is not None:
-            call = self._owned.give_up_all_except(self._kept_while_joining(self._topics))
+            call = self._owned.revoke_all_except(self._kept_while_joining(self._topics))
             if call is None:
                 self._must_rejoin = False
                 self._change(ClassicMemberEvent.READY_TO_JOIN)
             return call
         if self.state is ClassicMemberState.APPLYING:
-            return self._owned.give_up_all_except(self._target) or self._owned.take_over(self._target)
+            return self._owned.revoke_all_except(self._target) or self._owned.assign_all(self._target)
         return None
 
     def last_call(self) -> ListenerCall | None:
-        return self._owned.lose_all() if self._is_lost else self._owned.give_up_all_except(NO_PARTITIONS)
+        return self._owned.lose_all() if self._is_lost else self._owned.revoke_all_except(NO_PARTITIONS)
 
     def call_finished(self, call: ListenerCall) -> None:
         self._owned.call_finished(call)

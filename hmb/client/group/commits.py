@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeVar
 from hmb.client.backoff import Backoff
 from hmb.client.connection import ConnectionFailed
 from hmb.client.coordinator import MOVED, CoordinatorConnection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.group.errors import group_error
 from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
 from hmb.client.group.offset_messages import (
@@ -287,7 +287,7 @@ class CommittedOffsets:
         return {partition: found.committed.get(partition) for partition in partitions}
 
     def _error(self, where: TopicPartition, code: int) -> KafkaError:
-        return answered_error(where, code) if code in COMMIT_PARTITION_ERRORS else group_error(self._settings, code)
+        return response_error(where, code) if code in COMMIT_PARTITION_ERRORS else group_error(self._settings, code)
 
 
 def _is_temporary(error: KafkaError) -> bool:

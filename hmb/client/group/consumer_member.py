@@ -126,17 +126,17 @@ class ConsumerGroupMember:
         if self.state is not ConsumerMemberState.RECONCILING:
             return None
         target = self._target.partitions
-        call = self._owned.give_up_all_except(target)
+        call = self._owned.revoke_all_except(target)
         if call is not None or not self._target.has_looked_up:
             return call
         if self._must_call_assigned or target != self.assignment:
-            return self._owned.take_over(target)
+            return self._owned.assign_all(target)
         if not self._target.unnamed:
             self._change(ConsumerMemberEvent.RECONCILED)
         return None
 
     def last_call(self) -> ListenerCall | None:
-        return self._owned.lose_all() if self.state in LOSING else self._owned.give_up_all_except(NO_PARTITIONS)
+        return self._owned.lose_all() if self.state in LOSING else self._owned.revoke_all_except(NO_PARTITIONS)
 
     def call_finished(self, call: ListenerCall) -> None:
         self._owned.call_finished(call)

@@ -4,8 +4,8 @@ Two members must never read the same partition. Before a member gives a partitio
 reading this partition. First, the consumer's thread calls the rebalance listener, which stops the reading. Then the
 member informs the coordinator. `OwnedPartitions` returns the next necessary call. After the call, `OwnedPartitions`
 changes the owned partitions. For example, a member owns a1 and a2, and the assignment is a0 and a1:
-    give_up_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
-    take_over({a0, a1})             on_assigned({a0})    after the call, the member owns {a0, a1}
+    revoke_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
+    assign_all({a0, a1})           on_assigned({a0})    after the call, the member owns {a0, a1}
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class OwnedPartitions:
     def __init__(self) -> None:
         self.partitions: Owned = NO_PARTITIONS
 
-    def give_up_all_except(self, kept: Owned) -> ListenerCall | None:
+    def revoke_all_except(self, kept: Owned) -> ListenerCall | None:
         """Return the call that gives up all partitions except `kept`. Return None if no partition must be given up."""
         given_up = self.partitions - kept
         return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None
@@ -28,7 +28,7 @@ class OwnedPartitions:
         """Return the call `on_lost` for all partitions of the member. Return None if the member owns no partition."""
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 
-    def take_over(self, target: Owned) -> ListenerCall:
+    def assign_all(self, target: Owned) -> ListenerCall:
         """Return the call `on_assigned` for the partitions in `target` that the member does not own yet."""
         return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self.partitions)
 

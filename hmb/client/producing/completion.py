@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from hmb.client.backoff import jittered, pause_after
 from hmb.client.connection import ConnectionFailed
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
@@ -29,8 +29,8 @@ from hmb.client.producing.idempotence import (
     SEQUENCE_ERRORS,
     AtLeastOnce,
     is_of_current_epoch,
-    release_numbers,
-    renumber_in_new_epoch,
+    release_sequences,
+    restart_in_new_epoch,
 )
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -95,7 +95,7 @@ class BatchCompletion:
             # An earlier attempt has written the batch, but the broker no longer knows the offset of the batch.
             self.deliver(batch, NO_OFFSET, response.log_append_time_ms)
             return None
-        error = answered_error(batch.partition, response.error_code, response.error_message)
+        error = response_error(batch.partition, response.error_code, response.error_message)
         if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
             batch.uncertain_attempts -= 1  # After this error, the broker has certainly not written the batch.
         messages = {it.batch_index: it.batch_index_error_message or error.message for it in response.record_errors}
@@ -114,7 +114,7 @@ class BatchCompletion:
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
         """Give a batch up, and complete it with an error. The producer does not send the batch again."""
-        release_numbers(batch, self._accumulator.batches_after(batch), self._guarantee)
+        release_sequences(batch, self._accumulator.batches_after(batch), self._guarantee)
         self._guarantee.failed(error)
         self._counters.failed(batch.records.count)
         batch.fail(error, record_errors)
@@ -188,9 +188,9 @@ class BatchCompletion:
             self._split(batch)
         elif code in SEQUENCE_ERRORS and self._follows_another(batch):
             self._counters.retried()  # The batch keeps its position in the queue, and is sent again.
-        elif isinstance(error, KafkaError) and code in SEQUENCE_ERRORS and self._can_renumber(batch):
+        elif isinstance(error, KafkaError) and code in SEQUENCE_ERRORS and self._may_get_new_sequences(batch):
             LOGGER.warning("%s; its records are sent again in a new epoch of the producer", error.message)
-            renumber_in_new_epoch(batch, self._accumulator.batches_after(batch), self._guarantee)
+            restart_in_new_epoch(batch, self._accumulator.batches_after(batch), self._guarantee)
             return self.retry_or_fail(batch, error, can_retry=True)
         elif isinstance(error, (ConnectionFailed, KafkaError)) and not failure.record_errors:
             return self.retry_or_fail(batch, error)
@@ -208,7 +208,7 @@ class BatchCompletion:
             return False
         return batch.numbers is None or not self._accumulator.is_first(batch)
 
-    def _can_renumber(self, batch: ProducerBatch) -> bool:
+    def _may_get_new_sequences(self, batch: ProducerBatch) -> bool:
         """Return whether the batch may get new sequence numbers.
 
         If a copy of the batch with the old numbers is in the log or on its way to the broker, new numbers are not

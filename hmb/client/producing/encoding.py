@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
-from hmb.client.producing.idempotence import assign_numbers
+from hmb.client.producing.idempotence import assign_sequence
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
@@ -62,7 +62,7 @@ class Encoding:
             records.max_timestamp,
             self.codec,
             self.level,
-            producer=NO_BATCH_NUMBERS if producer is None else batch.numbers or assign_numbers(batch, producer),
+            producer=NO_BATCH_NUMBERS if producer is None else batch.numbers or assign_sequence(batch, producer),
             transactional=self.transactional,
         )
 

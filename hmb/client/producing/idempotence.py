@@ -62,7 +62,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from hmb.client.connection import Connection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.producing.batch import PartitionQueue, PartitionSequence, ProducerBatch
 from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
@@ -136,13 +136,13 @@ class Idempotence(AtLeastOnce):
         """
         with self._lock:
             if self._producer is None:
-                if not self._required and not connection.knows(InitProducerIdRequest):
+                if not self._required and not connection.supports(InitProducerIdRequest):
                     return None
                 response: InitProducerIdResponse = connection.send(
                     InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=INT32_MAX)
                 )
                 if response.error_code:
-                    raise answered_error("producer id", response.error_code)
+                    raise response_error("producer id", response.error_code)
                 self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
             return self._producer
 
@@ -160,8 +160,8 @@ class Idempotence(AtLeastOnce):
                 self._producer = None
 
 
-def assign_numbers(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchNumbers:
-    """Assign the next sequence numbers of the partition to a batch. Return the numbers of the batch."""
+def assign_sequence(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> BatchNumbers:
+    """Assign the next sequence number of the partition to a batch. Return the numbers of the batch."""
     sequence = batch.queue.sequence
     if sequence is None or sequence.producer is not producer:
         sequence = batch.queue.sequence = PartitionSequence(producer, producer.epoch)
@@ -181,7 +181,7 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
     return sequence is not None and numbers[:2] == (sequence.producer.producer_id, sequence.epoch)
 
 
-def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
+def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Decide which sequence numbers the next batches of a partition get after the producer has given `batch` up.
 
     `after` contains the batches of the partition that were sent after `batch`.
@@ -191,24 +191,24 @@ def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee:
     uncertain = list(takewhile(lambda other: other.uncertain_attempts, after)) if batch.uncertain_attempts else []
     rejected = [batch, *after[len(uncertain) :]]
     if is_of_current_epoch(batch):
-        if any(other.uncertain_attempts for other in rejected) or not _have_the_last_numbers(rejected):
+        if any(other.uncertain_attempts for other in rejected) or not _have_the_last_sequences(rejected):
             guarantee.new_epoch(batch.queue)
         elif batch.queue.sequence is not None:
             batch.queue.sequence.next = batch.numbers.base_sequence
-    _clear_numbers(rejected)
+    _clear_sequences(rejected)
 
 
-def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
+def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Let a batch, and the batches that were sent after it, get new numbers in a new epoch.
 
     The caller must know that the broker has forgotten the producer's numbers, and has not written the batch.
     """
     if is_of_current_epoch(batch):
         guarantee.new_epoch(batch.queue)
-    _clear_numbers([batch, *after])
+    _clear_sequences([batch, *after])
 
 
-def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
+def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
     If the numbers have a gap, the broker has accepted a batch with the missing numbers.
@@ -219,7 +219,7 @@ def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
     return increment_sequence(first.base_sequence, sum(other.records.count for other in batches)) == sequence.next
 
 
-def _clear_numbers(batches: list[ProducerBatch]) -> None:
+def _clear_sequences(batches: list[ProducerBatch]) -> None:
     """Remove the sequence numbers of these batches. At the next attempt, the batches get new numbers.
 
     The caller must know that the broker will write no copy of the batches with the old numbers.

@@ -32,7 +32,7 @@ from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
 from hmb.client.producing.encoding import produce_request, renumbered, requests
-from hmb.client.producing.idempotence import AtLeastOnce, assign_numbers
+from hmb.client.producing.idempotence import AtLeastOnce, assign_sequence
 from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -166,7 +166,7 @@ class Sender(threading.Thread):
                 return False
             self._accumulator.encoded(batch, data)
         elif batch.numbers is None and producer is not None:
-            batch.data = renumbered(batch.data, assign_numbers(batch, producer))
+            batch.data = renumbered(batch.data, assign_sequence(batch, producer))
         return True
 
     def _post(self, grouped: list[list[ProducerBatch]], version: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.security.oauth import OauthLogin
 from hmb.client.security.scram import ScramLogin
 from hmb.client.security.settings import ClientSecurity
@@ -60,13 +60,13 @@ def log_in(security: ClientSecurity, send: Send, address: str) -> float | None:
         problem = f"{address}: this listener does not use SASL; use security.protocol=PLAINTEXT or SSL"
         raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, problem)
     if handshake.error_code:
-        raise answered_error(address, handshake.error_code)
+        raise response_error(address, handshake.error_code)
     login = _login_of(security)
     message = login.first()
     while True:
         response = send(SaslAuthenticateRequest(auth_bytes=message))
         if response.error_code:
-            raise answered_error(address, response.error_code, response.error_message)
+            raise response_error(address, response.error_code, response.error_message)
         try:
             message = login.receive(bytes(response.auth_bytes))
         except ScramError as error:

@@ -86,7 +86,7 @@ class ScramLogin:
         if not first["nonce"].startswith(self._nonce) or first["nonce"] == self._nonce:
             raise ScramError("the broker's message does not continue the client's nonce")
         iterations = int(first["iterations"])
-        if not scram.MIN_ITERATIONS <= iterations <= MOST_ITERATIONS:
+        if not scram.MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
             raise ScramError(f"the broker asks for {iterations} iterations, but fewer than 4096 are not secure")
         salted = scram.salted_password(self._mechanism, self._password, scram.decoded(first["salt"]), iterations)
         bare = f"c={scram.encoded(HEADER.encode())},r={first['nonce']}"
@@ -97,4 +97,4 @@ class ScramLogin:
         return f"{bare},p={scram.encoded(scram.client_proof(self._mechanism, salted, messages))}".encode()
 
 
-MOST_ITERATIONS = 1_000_000  # about half a second of work; without a limit, a broker could keep a client busy for hours
+MAX_ITERATIONS = 1_000_000  # about half a second of work; without a limit, a broker could keep a client busy for hours

@@ -35,7 +35,7 @@ from hmb.client.retries import is_retriable
 from hmb.client.settings import CLIENT_ID, REQUEST_TIMEOUT, RETRY_FOR
 from hmb.client.share.acknowledgements import ShareRecord
 from hmb.client.share.membership import ShareMembership
-from hmb.client.share.session import ENDED, MemberSession, partition_errors
+from hmb.client.share.session import ENDED, ShareSessionHandler, partition_errors
 from hmb.defaults import ACKNOWLEDGEMENTS, Acknowledgement
 from hmb.protocol.enums import AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -90,7 +90,7 @@ class ShareConsumer:
         self._retry_for = retry_for
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout, security=security)
         self._thread_check = SingleThreadCheck("the share consumer")
-        self._sessions: dict[Node, MemberSession] = {}
+        self._sessions: dict[Node, ShareSessionHandler] = {}
         self._names: dict[PartitionId, str] = {}
         self._ids: dict[TopicPartition, PartitionId] = {}
         self._membership = ShareMembership(self._cluster, group, topics)
@@ -153,10 +153,10 @@ class ShareConsumer:
                 raise next(iter(failed.values()))
         return records
 
-    def _session(self, node: Node) -> MemberSession:
+    def _session(self, node: Node) -> ShareSessionHandler:
         if node not in self._sessions:
             connection = self._cluster.connect(node)
-            self._sessions[node] = MemberSession(
+            self._sessions[node] = ShareSessionHandler(
                 connection, self._group, self._membership.member_id, self._acquire_mode
             )
         return self._sessions[node]
@@ -198,7 +198,7 @@ class ShareConsumer:
             for error in session.renew(partition, record.offset).values():
                 raise error
 
-    def _find(self, record: ShareRecord) -> tuple[MemberSession, PartitionId]:
+    def _find(self, record: ShareRecord) -> tuple[ShareSessionHandler, PartitionId]:
         partition = self._ids.get(TopicPartition(record.topic, record.partition))
         for session in self._sessions.values():
             offsets = session.acquired.get(partition) if partition is not None else None

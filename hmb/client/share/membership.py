@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from hmb.client.connection import ConnectionFailed
 from hmb.client.coordinator import LEAVE_TIMEOUT, MOVED, CoordinatorConnection
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.group.errors import FENCED_CODES
 from hmb.client.metadata import Cluster
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, CoordinatorType
@@ -93,7 +93,7 @@ class ShareMembership:
             ShareGroupHeartbeatRequest, lambda version: request, timeout=LEAVE_TIMEOUT if epoch == LEAVE_EPOCH else None
         )
         if response.error_code:
-            raise answered_error(f"share group {self._group_id!r}", response.error_code, response.error_message)
+            raise response_error(f"share group {self._group_id!r}", response.error_code, response.error_message)
         with self._changed:
             self._epoch = response.member_epoch
             if response.assignment is not None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.share.acknowledgements import AcquiredOffsets, ShareRecord, ranges
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, AcknowledgeType, ShareAcquireMode
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -29,7 +29,7 @@ Errors = dict[PartitionId, KafkaError]
 ENDED = (ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH)
 
 
-class MemberSession:
+class ShareSessionHandler:
     """One share session. `acquired` maps each partition to the offsets that the member has acquired."""
 
     def __init__(self, connection: Connection, group_id: str, member_id: str, acquire_mode: ShareAcquireMode) -> None:
@@ -70,7 +70,7 @@ class MemberSession:
         response: ShareFetchResponse = self._send(request)
         self._partitions = set(wanted)
         errors = {
-            partition: answered_error(partition, data.acknowledge_error_code, data.acknowledge_error_message)
+            partition: response_error(partition, data.acknowledge_error_code, data.acknowledge_error_message)
             for partition, data in _partitions_of(response)
             if data.acknowledge_error_code
         }
@@ -106,7 +106,7 @@ class MemberSession:
         try:
             response = self._connection.send(request)
             if response.error_code:
-                raise answered_error(f"share group {self._group_id!r}", response.error_code, response.error_message)
+                raise response_error(f"share group {self._group_id!r}", response.error_code, response.error_message)
         except (ConnectionFailed, KafkaError):
             self._reset()
             raise
@@ -144,7 +144,7 @@ class MemberSession:
 def partition_errors(response: ShareFetchResponse | ShareAcknowledgeResponse) -> Errors:
     """Return the errors of the partitions in a response."""
     return {
-        partition: answered_error(partition, data.error_code, data.error_message)
+        partition: response_error(partition, data.error_code, data.error_message)
         for partition, data in _partitions_of(response)
         if data.error_code
     }

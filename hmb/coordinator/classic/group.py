@@ -123,12 +123,12 @@ class ClassicGroup:
             if member.deadline is None:
                 member.extend_session(now)
         if len(self.state.members) > self._settings.max_size:
-            because = f"the group has {len(self.state.members)} members, more than group.max.size"
-            self._rebalance.prepare(because, now)
+            reason = f"the group has {len(self.state.members)} members, more than group.max.size"
+            self._rebalance.prepare(reason, now)
 
-    def start_rebalance(self, because: str, now: int) -> None:
+    def start_rebalance(self, reason: str, now: int) -> None:
         """Start a rebalance of this Stable group: all members must join again."""
-        self._rebalance.prepare(because, now)
+        self._rebalance.prepare(reason, now)
 
     # -- JoinGroup
 
@@ -136,7 +136,7 @@ class ClassicGroup:
         """Handle a JoinGroup request of a new or a known member. Raises KafkaError if the group rejects the request."""
         self.state.check_loaded()
         protocols = protocols_of(request)
-        if not self._has_room_for(request.member_id):
+        if not self._accepts_joining_member(request.member_id):
             self.state.remove(request.member_id)
             self.state.queue_response(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         elif not self._fits(request.protocol_type, protocols):
@@ -151,7 +151,7 @@ class ClassicGroup:
         else:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
-    def _has_room_for(self, member_id: str) -> bool:
+    def _accepts_joining_member(self, member_id: str) -> bool:
         """Return whether the group can accept this member: a group has at most `group.max.size` members.
 
         While a rebalance waits for JoinGroup requests, this method counts only the members that have already joined
@@ -218,7 +218,7 @@ class ClassicGroup:
             member.update(request)
             self._rebalance.start(f"member {member.member_id} joins again{reason_of(request)}", now)
         else:
-            self.state.queue_response(call, self.state.generation_for(member))
+            self.state.queue_response(call, self.state.join_response_for(member))
 
     # -- SyncGroup, Heartbeat, OffsetCommit and LeaveGroup
 

@@ -168,14 +168,14 @@ class ClassicMembers:
         if self.leader_id is None or self.by_id[self.leader_id].joining is None:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
 
-    def late(self) -> list[ClassicMember]:
+    def not_yet_rejoined(self) -> list[ClassicMember]:
         """Return the dynamic (not static) members that have not joined the rebalance yet.
 
         The group removes these members when the deadline of the rebalance passes.
         """
         return [member for member in self if member.joining is None and not member.is_static]
 
-    def wait_for_absent(self, now: int) -> int | None:
+    def deadline_for_static_members(self, now: int) -> int | None:
         """Return the time (ms) until which the group waits for its absent static members, or None if it does not wait.
 
         The group waits only if it has members and none of them has joined.

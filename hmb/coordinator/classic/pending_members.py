@@ -13,19 +13,19 @@ Source: KIP-394; Kafka's `pendingJoinMembers`.
 
 from __future__ import annotations
 
-MOST_PENDING = 1000  # limit for the pending ids of one group, because a client can request many ids
+MAX_PENDING = 1000  # limit for the pending ids of one group, because a client can request many ids
 
 
 class PendingMembers(dict[str, int]):
     """The pending member ids of one group. Maps each id to the time (ms) until which a client can join with it."""
 
     def add(self, member_id: str, deadline: int) -> None:
-        """Add a member id. If the group then has more than `MOST_PENDING` pending ids, remove the oldest id.
+        """Add a member id. If the group then has more than `MAX_PENDING` pending ids, remove the oldest id.
 
         A client that joins with a removed id receives the error UNKNOWN_MEMBER_ID. The client then requests a new id.
         """
         self[member_id] = deadline
-        if len(self) > MOST_PENDING:
+        if len(self) > MAX_PENDING:
             del self[next(iter(self))]
 
     def expired(self, now: int) -> list[str]:

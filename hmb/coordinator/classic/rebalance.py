@@ -60,20 +60,20 @@ class Rebalance:
 
     # -- first half of a rebalance: all members join
 
-    def start(self, because: str, now: int) -> None:
+    def start(self, reason: str, now: int) -> None:
         """Start a rebalance if none is running. If all members have joined, start the next generation immediately."""
         if TRANSITIONS.allows(self._state.current, GroupEvent.MEMBERS_CHANGED):
-            self.prepare(because, now)
+            self.prepare(reason, now)
         else:
             self.complete_join_if_all_joined(now)
 
-    def prepare(self, because: str, now: int) -> None:
+    def prepare(self, reason: str, now: int) -> None:
         """Start a rebalance: from now on, the group waits until all members have joined."""
         state = self._state
         if state.current is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
-        state.event_texts.append(f"rebalance after generation {state.generation}, because {because}")
+        state.event_texts.append(f"rebalance after generation {state.generation}, because {reason}")
         timeout, is_first = state.members.rebalance_timeout, state.current is GroupState.EMPTY
         state.move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
@@ -109,10 +109,10 @@ class Rebalance:
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
             return
-        for member in self._state.members.late():
+        for member in self._state.members.not_yet_rejoined():
             self._state.event_texts.append(f"{member.member_id} did not join in time")
             self._state.remove(member.member_id)
-        self._join_deadline = self._state.members.wait_for_absent(now)
+        self._join_deadline = self._state.members.deadline_for_static_members(now)
         if self._join_deadline is None:
             self._complete_join(now)
 
@@ -134,7 +134,7 @@ class Rebalance:
         state.move(GroupEvent.ALL_JOINED)
         for member in state.members:
             if member.joining is not None:
-                state.queue_response(member.joining, state.generation_for(member))
+                state.queue_response(member.joining, state.join_response_for(member))
             member.joining, member.is_new, member.must_sync = None, False, True
             member.extend_session(now)
         self._sync_deadline = now + state.members.rebalance_timeout
@@ -154,7 +154,7 @@ class Rebalance:
         if not any(other.must_sync for other in state.members):
             self._sync_deadline = None
         if state.current is GroupState.STABLE:
-            state.queue_response(call, state.assignment_for(member))
+            state.queue_response(call, state.sync_response_for(member))
             return
         if member.syncing is not None:  # The member has sent the request again on another connection.
             state.queue_response(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
@@ -187,7 +187,7 @@ class Rebalance:
         for member in state.members:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:
-                response = SyncGroupResponse(error_code=error) if error else state.assignment_for(member)
+                response = SyncGroupResponse(error_code=error) if error else state.sync_response_for(member)
                 state.queue_response(member.syncing, response)
                 member.syncing = None
                 member.extend_session(now)

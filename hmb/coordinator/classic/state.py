@@ -92,9 +92,9 @@ class ClassicState:
         self.pending.pop(member_id, None)
         member = self.members.remove(member_id)
         if member is not None:
-            self.dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
+            self.refuse_waiting_calls(member, ErrorCode.UNKNOWN_MEMBER_ID)
 
-    def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
+    def refuse_waiting_calls(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
         """Answer the member's waiting JoinGroup request and waiting SyncGroup request, if any, with an error."""
         if member.joining is not None:
             self.queue_response(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
@@ -105,7 +105,7 @@ class ClassicState:
     def unload(self) -> None:
         """Answer the waiting requests of all members with NOT_COORDINATOR, and remove the members."""
         for member in self.members:
-            self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
+            self.refuse_waiting_calls(member, ErrorCode.NOT_COORDINATOR, member.member_id)
         self.members = ClassicMembers()
         self.pending.clear()
         self.move(GroupEvent.UNLOADED)
@@ -131,16 +131,16 @@ class ClassicState:
             assignments,
         )
 
-        def after_write(error: KafkaError | None, now: int) -> None:
+        def forget_tombstones(error: KafkaError | None, now: int) -> None:
             if error is None:
                 self.replaced = ()
             if on_stored is not None:
                 on_stored(error, now)
 
         records = [*self.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), value)]
-        self.writes.append(Write(records, after_write))
+        self.writes.append(Write(records, forget_tombstones))
 
-    def generation_for(self, member: ClassicMember) -> JoinGroupResponse:
+    def join_response_for(self, member: ClassicMember) -> JoinGroupResponse:
         """Return the JoinGroup response for a member. Only the response for the leader lists all members."""
         assert self.protocol is not None and self.members.leader_id is not None
         leads = member.member_id == self.members.leader_id
@@ -160,7 +160,7 @@ class ClassicState:
             ],
         )
 
-    def assignment_for(self, member: ClassicMember) -> SyncGroupResponse:
+    def sync_response_for(self, member: ClassicMember) -> SyncGroupResponse:
         """Return the SyncGroup response for a member. The response contains the assignment of this member."""
         return SyncGroupResponse(
             protocol_type=self.protocol_type, protocol_name=self.protocol, assignment=member.assignment

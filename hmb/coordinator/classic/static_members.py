@@ -7,7 +7,7 @@ Idea: a *static* member has a group instance id, which stays the same after a re
 treats a static member differently from other members in two cases:
 1. When the deadline of a rebalance passes, the group removes the dynamic members that have not joined
    (`ClassicMembers.late`). The group keeps each static member until its session ends. If no member has joined and only
-   static members are left, the group waits once more (`ClassicMembers.wait_for_absent`).
+   static members are left, the group waits once more (`ClassicMembers.deadline_for_static_members`).
 2. A restarted client joins with its group instance id and without a member id. The coordinator assigns a new member id
    and rejects later requests with the old id (`replace_member`). If the group is Stable, the group stays Stable and the
    member keeps its assignment.
@@ -42,7 +42,7 @@ def replace_member(
     member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
     old_leader = state.members.leader_id
-    state.dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
+    state.refuse_waiting_calls(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
     state.members.rename(member, member_id)
     member.is_new = False
     member.extend_session(now)
@@ -60,7 +60,7 @@ def replace_member(
         # while it waited for the disk.
         if error is None:
             member.extend_session(now)
-            state.queue_response(call, without_assignment(state.generation_for(member), call, old_leader))
+            state.queue_response(call, without_assignment(state.join_response_for(member), call, old_leader))
             return
         state.members.rename(member, before[0])
         _, member.protocols, member.session_timeout, member.rebalance_timeout = before

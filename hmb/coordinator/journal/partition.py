@@ -2,7 +2,7 @@
 
 The queue of a partition needs no limit, because each connection can add only a few entries. Each connection has its own
 thread. After a thread has added entries, it must call `Journal.write`, which waits until the entries have left the
-queue. Before this call, the thread adds entries for at most 64 requests (`MOST_DEFERRED` in
+queue. Before this call, the thread adds entries for at most 64 requests (`MAX_DEFERRED` in
 hmb/broker/network/gathering.py). With 100 connections, the queue has at most 6,400 entries of commits.
 
 The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses

@@ -337,6 +337,6 @@ def _encode(number: int, struct: Struct, version: int) -> bytes:
 
 def _first_two(data: bytes | memoryview) -> tuple[int, int]:
     if len(data) < 2:
-        raise ProtocolError(f"{len(data)} bytes are too few for a record of a coordinator")
+        raise ProtocolError(f"the key or value of a coordinator's record has at least 2 bytes, not {len(data)}")
     number, position = INT16.decode(memoryview(data), 0)
     return int(number), position

@@ -29,7 +29,6 @@ from hmb.protocol.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_T
 from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, RecordBatch, encode_batch
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
@@ -190,13 +189,13 @@ class Journal:
         records = [Record(timestamp=now, key=key, value=value) for each in together for key, value in each.records]
         try:
             if marker is not None and producer is not None:
-                append_marker(log, marker, *producer)
+                log.append_marker(marker, *producer)
             elif records and producer is not None:
                 id, epoch = producer
                 batch = encode_batch(records, producer_id=id, producer_epoch=epoch, transactional=True)
-                log.append_own(RecordBatch.parse(batch))
+                log.append_from_coordinator(RecordBatch.parse(batch))
             elif records:
-                log.append_own(RecordBatch.parse(encode_batch(records)))
+                log.append_from_coordinator(RecordBatch.parse(encode_batch(records)))
         except KafkaError as error:
             return self._coordinator_error(error)
         return None

@@ -5,7 +5,7 @@ the following meaning:
     the member sends or receives      the meaning in the KIP-848 group
     generation                        the epoch of this member; other members can have other epochs
     JoinGroup                         The request lists the partitions that the member owns. The member takes one step
-                                      towards its target (modern/member.py). The coordinator responds without a wait
+                                      towards its target (consumer/member.py). The coordinator responds without a wait
                                       for other members. No member is the leader.
     SyncGroup                         The response contains the current assignment of the member.
     Heartbeat                         The request extends the session. With REBALANCE_IN_PROGRESS, the response asks the
@@ -48,14 +48,14 @@ from hmb.coordinator.classic.members import Call, MemberIdentity, protocols_of
 from hmb.coordinator.classic.older_clients import check_protocol, requests_member_id
 from hmb.coordinator.classic.rebalance import JOIN_AGAIN
 from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe
+from hmb.coordinator.consumer.classic_metadata import ClassicMetadata
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.consumer.state import ConsumerState
+from hmb.coordinator.consumer.states import MemberState
 from hmb.coordinator.group import unloaded
 from hmb.coordinator.migration.partitions import encode_assignment, ids_of
 from hmb.coordinator.modern.base_group import LEAVES
-from hmb.coordinator.modern.classic_metadata import ClassicMetadata
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.state import ConsumerState
-from hmb.coordinator.modern.states import MemberState
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -76,7 +76,7 @@ def join(
     _check_loaded(group)
     member_id = request.member_id or encode_uuid(uuid4())
     if member_id not in group.state.members:
-        group.state.check_room(group.kind, group.settings.max_size)
+        group.state.check_not_full(group.kind, group.settings.max_size)
     _check_protocols(group.state, request)
     if not request.member_id and request.group_instance_id is None and requests_member_id(call):
         response = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)

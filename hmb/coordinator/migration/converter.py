@@ -19,14 +19,14 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call, MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 from hmb.coordinator.group import Write
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.migration import classic_requests
 from hmb.coordinator.migration.downgrade import classic_group_of, may_downgrade
 from hmb.coordinator.migration.upgrade import check_upgrade, dissolve, move_members
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.protocol.enums import JOIN_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -146,11 +146,11 @@ class GroupConverter:
         """
         classic = ClassicGroup(group_id, self._settings, self._clock)
 
-        def after_write(error: KafkaError | None, now: int) -> None:
+        def keep_tombstones(error: KafkaError | None, now: int) -> None:
             if error is not None:
                 classic.state.replaced = tombstones
 
-        classic.writes.append(Write(tombstones, after_write))
+        classic.writes.append(Write(tombstones, keep_tombstones))
         return classic
 
     def sync(self, runner: GroupRunner, call: Call, request: SyncGroupRequest, now: int) -> None:

@@ -31,10 +31,10 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import ClassicMember, ClassicMembers
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
+from hmb.coordinator.consumer.classic_metadata import ClassicMetadata
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.member import ConsumerMember
 from hmb.coordinator.migration.partitions import encode_assignment
-from hmb.coordinator.modern.classic_metadata import ClassicMetadata
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.member import ConsumerMember
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.modern.partitions import by_topic
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment
 from hmb.protocol.topics import PartitionId
 

@@ -22,11 +22,11 @@ from __future__ import annotations
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import ClassicMember
 from hmb.coordinator.cluster_topics import ClusterTopics, metadata_hash
+from hmb.coordinator.consumer.classic_metadata import ClassicMetadata
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 from hmb.coordinator.migration.partitions import ids_of
-from hmb.coordinator.modern.classic_metadata import ClassicMetadata
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.topics import PartitionId
@@ -80,7 +80,7 @@ def dissolve(classic: ClassicGroup) -> None:
     All waiting requests get the error REBALANCE_IN_PROGRESS, so that their members join again.
     """
     for member in classic.state.members:
-        classic.state.dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+        classic.state.refuse_waiting_calls(member, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
     classic.unload()
 
 

@@ -1,51 +1,27 @@
-"""The group protocol of KIP-848: the broker assigns the partitions, and each member moves to its assignment in steps.
+"""Modern groups: what KIP-848 groups, share groups and streams groups have in common.
 
-In the classic protocol, all members stop and wait for each other during a rebalance. In KIP-848, no member stops. The
-broker computes a *target* assignment. Each member then moves from its current assignment to the target in steps, and
-takes one step at each heartbeat. During these steps, a member continues to read the partitions that it keeps.
+Kafka calls these three kinds of groups *modern*. In a classic group, one member computes the assignment. In a modern
+group, the broker computes a *target* assignment, and each member takes one step towards its target at each heartbeat.
+So all three kinds store members, epochs and a target, and remove a member that sends no heartbeat. This folder contains
+these common parts. The folders `consumer`, `share` and `streams` contain the parts in which the kinds differ:
+    folder     kind of group                members own        requests
+    consumer   consumer groups (KIP-848)    partitions         ConsumerGroupHeartbeat
+    share      share groups (KIP-932)       partitions         ShareGroupHeartbeat; several members share a partition
+    streams    streams groups (KIP-1071)    tasks              StreamsGroupHeartbeat
 
-Three epochs show how far a group has moved towards its target. An epoch is a number that only increases:
-    group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
-    assignment epoch    the group epoch for which the broker has computed the target assignment
-    member epoch        the assignment epoch to which a member has moved
+For example, `ShareGroup` is a subclass of `ModernGroup`. When a member of a share group sends no heartbeat for 45 s,
+`ModernGroup` removes the member, and `ShareGroup` then increases the group epoch.
 
-When a member moves to an epoch, it has given up all partitions that are not in its target assignment of this epoch. But
-other members may still own some of the partitions that it must receive, so the member *waits*. The group epoch, the
-assignment epoch, the member epochs and the waiting members decide the state of a group:
-    group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
-    group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
-    all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet
-    all three epochs are 5, no member waits              Stable
-
-For example, the broker has computed the target assignment of epoch 5, and a member in epoch 4 must give up partition 2.
-The member sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4.
-With its next heartbeat, the member confirms that it no longer owns partition 2. The response to this heartbeat contains
-epoch 5.
-
-Read the modules of this folder in this order:
-- `states`        the states of members and groups, and the tables that define them
-- `member`        one member, and its steps towards the target
-- `assignors`     the two algorithms that compute a target: uniform and range
-- `subscriptions` which topics the members read, and whether these topics have changed
-- `group`         the group: how it handles one heartbeat, from the request to the response
-- `base_group`    what KIP-848 groups, share groups and streams groups have in common: the deadlines of the members
-- `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
+Read the folder `consumer` first. Then read the modules of this folder in this order:
+- `base_group`    the base class of all modern groups: the deadlines of the members, and the restart
 - `base_state`    the members, epochs and targets of any modern group, and the records of their changes
-- `state`         what a KIP-848 group has in addition to `base_state`: static members and regular expressions
+- `states`        the states of a group, and the conditions that define them
+- `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
+- `store`         restores the group after a failed write
 
-On a first reading, skip these modules:
-- `heartbeat` checks the fields of a request. `heartbeat_checks` contains the checks that KIP-848 groups, share groups
-  and streams groups have in common.
-- `records` converts members to values of records, and `store` restores the group after a failed write.
-- `topic_regex` matches topic names with regular expressions.
-- `settings` declares the settings of a group. `requests` finds the group of a request.
-- `description` builds the response to ConsumerGroupDescribe.
+On a first reading, skip the other modules. `heartbeat_checks` and `member_epoch` check the fields of requests.
+`partitions` converts sets of partitions for records and messages. `settings` declares the settings that all modern
+groups have.
 
-During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
-their requests, and `classic_metadata` contains the data that only these members have.
-
-One feature of KIP-848 is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB
-is one broker: no member is closer to a partition than another member.
-
-Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
+Source: KIP-848, KIP-932, KIP-1071; Kafka's `ModernGroup`.
 """

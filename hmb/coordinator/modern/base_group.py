@@ -23,7 +23,7 @@ from hmb.coordinator.group import Commit, Group, check_empty
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.base_state import ModernState
 from hmb.coordinator.modern.deadlines import MemberDeadlines
-from hmb.coordinator.modern.member import check_fetch_epoch
+from hmb.coordinator.modern.member_epoch import check_fetch_epoch
 from hmb.coordinator.modern.settings import ModernGroupSettings
 from hmb.coordinator.modern.states import GROUP_STATES, GroupFacts, StateCondition, state_of
 from hmb.protocol.enums import GroupType
@@ -116,13 +116,13 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
             if self.state.members[member_id].epoch == epoch:
                 self.remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout", now)
 
-    def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
+    def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
         """Remove members. The caller must then call `state.finish`, which adds the changes to `writes`."""
         for member_id in member_ids:
-            self.event_texts.append(f"member {member_id} is removed: {because}")
+            self.event_texts.append(f"member {member_id} is removed: {reason}")
             self.state.remove(member_id)
             self.deadlines.remove(member_id)
-        self._on_removed(member_ids, because)
+        self._on_removed(member_ids, reason)
 
     # -- start and end
 
@@ -149,7 +149,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     # -- methods that each kind of group defines
 
     @abstractmethod
-    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
+    def _on_removed(self, member_ids: Sequence[str], reason: str) -> None:
         """Increase the group epoch, because members were removed."""
 
     @property

@@ -115,7 +115,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
         return member
 
-    def check_room(self, kind: str, max_size: int) -> None:
+    def check_not_full(self, kind: str, max_size: int) -> None:
         """Raise GROUP_MAX_SIZE_REACHED if the group has `max_size` members or more."""
         if len(self.members) >= max_size:
             why = f"The {kind} group has reached its maximum capacity of {max_size} members."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.modern.description import named_partitions
+from hmb.coordinator.modern.partitions import named_partitions
 from hmb.coordinator.share.assignor import SIMPLE
 from hmb.coordinator.share.group import ShareGroup
 from hmb.coordinator.share.member import ShareMember

@@ -1,6 +1,6 @@
 """One share group: its members, and the partitions that the broker assigns to them.
 
-A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (modern/group.py).
+A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (consumer/group.py).
 Two things are simpler here. First, several members may read one partition, so a member takes over its new assignment
 immediately. Second, the members do not commit offsets. Instead, the share coordinator stores which records of each
 partition the group has processed (coordinator.py).
@@ -25,10 +25,10 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
+from hmb.coordinator.member_memory import subscription_size
 from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
 from hmb.coordinator.modern.heartbeat_checks import INVALID_EPOCH, check_problems, empty_fields
-from hmb.coordinator.modern.member import subscription_size
-from hmb.coordinator.modern.records import topics_of
+from hmb.coordinator.modern.partitions import topics_of
 from hmb.coordinator.modern.states import GROUP_STATES
 from hmb.coordinator.share.assignor import assign_simple
 from hmb.coordinator.share.group_state import ShareGroupState
@@ -134,7 +134,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
             return member
         if request.member_id in self.state.members:
             return self.state.members[request.member_id]
-        self.state.check_room(self.kind, max_size)
+        self.state.check_not_full(self.kind, max_size)
         return ShareMember(request.member_id)
 
     def _refresh(self, *, changed: bool) -> None:
@@ -164,7 +164,7 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     def _subscribed(self) -> frozenset[str]:
         return frozenset().union(*(member.topics for member in self.state.members.values()))
 
-    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
+    def _on_removed(self, member_ids: Sequence[str], reason: str) -> None:
         self._refresh(changed=True)
 
     # -- committed offsets: a share group has none, so it refuses these requests

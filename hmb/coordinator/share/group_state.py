@@ -13,7 +13,7 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import AssignableTopic
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.base_state import ModernState, RecordTypes
-from hmb.coordinator.modern.records import by_topic, partitions_of
+from hmb.coordinator.modern.partitions import by_topic, partitions_of
 from hmb.coordinator.share.group_records import (
     SHARE_KEYS,
     ShareGroupCurrentMemberAssignmentKey,

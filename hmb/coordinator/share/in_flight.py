@@ -245,7 +245,7 @@ class InFlightRecords:
             self._store_changes(run.first, run.last, partial(_released, event=_E.TIME_OUT, limit=limit))
         self._advance()
 
-    def move_start(self, log_start_offset: int) -> None:
+    def move_start_offset(self, log_start_offset: int) -> None:
         """Archive the records below the log start offset, because the log has deleted them."""
         if log_start_offset <= self.start_offset:
             return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hmb.coordinator.modern.member import fenced
-from hmb.coordinator.modern.records import partitions_of, topics_of
+from hmb.coordinator.modern.member_epoch import fenced
+from hmb.coordinator.modern.partitions import partitions_of, topics_of
 from hmb.coordinator.share.group_records import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,

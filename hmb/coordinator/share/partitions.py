@@ -114,7 +114,7 @@ class SharePartition:
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
         with self.lock:
             self._records.time_out(now, settings.delivery_limit)
-            self._records.move_start(self.log.log_start_offset)
+            self._records.move_start_offset(self.log.log_start_offset)
             found = None
             acquired: list[Run] = []
             if self._records.can_acquire(settings.max_locks):

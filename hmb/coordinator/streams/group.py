@@ -32,12 +32,12 @@ from typing import NamedTuple
 
 from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
+from hmb.coordinator.member_memory import subscription_size
 from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
-from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.streams.assignor import StickyAssignor
 from hmb.coordinator.streams.endpoints import endpoints_of
 from hmb.coordinator.streams.heartbeat import owned_by
-from hmb.coordinator.streams.member import Holders, StreamsMember, TaskGoal
+from hmb.coordinator.streams.member import StreamsMember, TaskOwners, TaskTarget
 from hmb.coordinator.streams.settings import StreamsGroupSettings
 from hmb.coordinator.streams.state import INCOMPLETE, StreamsState
 from hmb.coordinator.streams.states import STREAMS_GROUP_STATES
@@ -134,7 +134,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         """
         joins = request.member_epoch == JOIN_EPOCH
         if joins:
-            self.state.check_room(self.kind, max_size)
+            self.state.check_not_full(self.kind, max_size)
         if joins and request.member_id not in self.state.members:
             return StreamsMember(request.member_id)
         member = self.state.known(request.member_id)
@@ -243,8 +243,8 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         epoch = self.state.assignment_epoch
         if member.is_reconciled_to(epoch):
             return member
-        target = Tasks() if self._delay_end is not None else self.state.targets.get(member.member_id, Tasks())
-        after = member.reconciled(TaskGoal(epoch, target, Holders.of(self.state.members.values())), owned)
+        tasks = Tasks() if self._delay_end is not None else self.state.targets.get(member.member_id, Tasks())
+        after = member.reconciled(TaskTarget(epoch, tasks, TaskOwners.of(self.state.members.values())), owned)
         if after != member:
             self.state.put_assignment(after)
             self.deadlines.watch_revocation(after, now)
@@ -260,7 +260,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         self.state.finish()
         return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
-    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
+    def _on_removed(self, member_ids: Sequence[str], reason: str) -> None:
         for _ in member_ids:
             self.state.increase_epoch(self.state.metadata_hash)
         if self.is_empty:

@@ -1,7 +1,7 @@
 """A member of a streams group, and its steps from its current tasks to its target tasks.
 
 A member is one thread of a Kafka Streams application. It takes the same steps as a member of a KIP-848 group
-(modern/member.py), but with tasks and not with partitions. Streams groups add one rule: a process must not own a task
+(consumer/member.py), but with tasks and not with partitions. Streams groups add one rule: a process must not own a task
 twice, because the threads of one process share a directory for their states. The coordinator therefore checks two
 conditions before a member gets a task:
 - active task: no member owns it as an active task, and no member of the same process owns it as a standby task
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hmb.coordinator.group import Commit
-from hmb.coordinator.modern.member import check_commit_version, fenced
+from hmb.coordinator.modern.member_epoch import check_commit_version, fenced
 from hmb.coordinator.streams.states import STREAMS_MEMBER_STATES, StreamsMemberEvent, StreamsMemberState
 from hmb.coordinator.streams.tasks import OwnedTasks, TaskId, Tasks
 from hmb.coordinator.streams.topology import Topology, reader_of
@@ -44,14 +44,14 @@ class QueryAddress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class TaskOwners:
     """Stores, for each task, the processes that own it now. A process still owns a task that it must give up."""
 
     active: Mapping[TaskId, str]  # task -> process id
     standby: Mapping[TaskId, set[str]]  # task -> process ids
 
     @classmethod
-    def of(cls, members: Iterable[StreamsMember]) -> Holders:
+    def of(cls, members: Iterable[StreamsMember]) -> TaskOwners:
         active: dict[TaskId, str] = {}
         standby: dict[TaskId, set[str]] = defaultdict(set)
         for member in members:
@@ -77,12 +77,12 @@ class Holders:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskGoal:
+class TaskTarget:
     """The target tasks of a member, and the processes that own tasks now. Both decide the member's next step."""
 
     epoch: int  # the epoch of the target
-    target: Tasks
-    holders: Holders
+    tasks: Tasks
+    owners: TaskOwners
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,41 +164,41 @@ class StreamsMember:
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is StreamsMemberState.STABLE and self.epoch == epoch
 
-    def reconciled(self, goal: TaskGoal, owned: Tasks | None) -> StreamsMember:
-        """Return the member after one step towards its target tasks (`goal`).
+    def reconciled(self, target: TaskTarget, owned: Tasks | None) -> StreamsMember:
+        """Return the member after one step towards its target tasks (`target`).
 
         `owned` contains the tasks in the heartbeat. None means that the member's tasks have not changed.
         """
         match self.state:
-            case StreamsMemberState.STABLE if self.epoch == goal.epoch:
+            case StreamsMemberState.STABLE if self.epoch == target.epoch:
                 return self
             case StreamsMemberState.UNREVOKED_TASKS if owned is None or self.revoking.overlap(owned):
                 return self
             case StreamsMemberState.UNREVOKED_TASKS:
-                return self._next(goal, owned, self.epoch + 1)
-        return self._next(goal, owned, self.epoch)
+                return self._next(target, owned, self.epoch + 1)
+        return self._next(target, owned, self.epoch)
 
-    def _next(self, goal: TaskGoal, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
-        """Return the member after one step towards `goal`.
+    def _next(self, target: TaskTarget, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
+        """Return the member after one step towards `target`.
 
         If the member must first give up tasks, it does not enter the epoch of the target yet. Its epoch is then
         `waiting_epoch`.
         """
-        target, active = goal.target, self.assigned.active
-        kept = {task: epoch for task, epoch in active.items() if task in target.active}
-        kept_standby = self.assigned.standby & target.standby
+        wanted, active = target.tasks, self.assigned.active
+        kept = {task: epoch for task, epoch in active.items() if task in wanted.active}
+        kept_standby = self.assigned.standby & wanted.standby
         revoking = OwnedTasks(
             {task: epoch for task, epoch in active.items() if task not in kept}, self.assigned.standby - kept_standby
         )
         if revoking and (owned is None or revoking.overlap(owned)):
             return self._moved(StreamsMemberEvent.MUST_REVOKE, waiting_epoch, OwnedTasks(kept, kept_standby), revoking)
-        missing, missing_standby = target.active - kept.keys(), target.standby - kept_standby
-        free = {task for task in missing if goal.holders.allow_active(task, self.process_id)}
-        free_standby = {task for task in missing_standby if goal.holders.allow_standby(task, self.process_id)}
+        missing, missing_standby = wanted.active - kept.keys(), wanted.standby - kept_standby
+        free = {task for task in missing if target.owners.allow_active(task, self.process_id)}
+        free_standby = {task for task in missing_standby if target.owners.allow_standby(task, self.process_id)}
         is_complete = free == missing and free_standby == missing_standby
-        assigned = OwnedTasks({**kept, **dict.fromkeys(free, goal.epoch)}, kept_standby | free_standby)
+        assigned = OwnedTasks({**kept, **dict.fromkeys(free, target.epoch)}, kept_standby | free_standby)
         event = StreamsMemberEvent.REACHES_TARGET if is_complete else StreamsMemberEvent.MUST_WAIT
-        return self._moved(event, goal.epoch, assigned, OwnedTasks())
+        return self._moved(event, target.epoch, assigned, OwnedTasks())
 
     def _moved(
         self, event: StreamsMemberEvent, epoch: int, assigned: OwnedTasks, revoking: OwnedTasks

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.member_room import check_room
+from hmb.coordinator.member_memory import check_memory
 from hmb.coordinator.streams.description import DescribedStreamsGroup, describe_streams_group
 from hmb.coordinator.streams.group import HeartbeatResult, StreamsGroup
 from hmb.coordinator.streams.heartbeat import check_heartbeat
@@ -33,7 +33,7 @@ class StreamsGroupRequests:
         """
         check_heartbeat(request)
         if request.topology is not None:
-            check_room(size_of(topology_of(request.topology)), self._groups.all)
+            check_memory(size_of(topology_of(request.topology)), self._groups.all)
         runner = self._find(request)
 
         def step(now: int) -> HeartbeatResult:

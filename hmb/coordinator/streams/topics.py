@@ -16,7 +16,7 @@ and its changelog topic has 4 partitions.
 
 `configure` stops at the first kind of problem that it finds, in this order: missing source topics, wrong numbers of
 partitions, missing internal topics. If a topology can never run, `configure` raises STREAMS_INVALID_TOPOLOGY. HMB also
-refuses a topology with more than `MOST_TASKS` tasks, so that a small request cannot fill the memory.
+refuses a topology with more than `MAX_TASKS` tasks, so that a small request cannot fill the memory.
 
 Source: KIP-1071; Kafka's `InternalTopicManager`.
 """
@@ -34,8 +34,8 @@ from hmb.coordinator.streams.topology import Topology, all_topics, internal_topi
 from hmb.protocol.enums import StreamsStatus
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-MOST_TASKS = 100_000
-MOST_NAMED = 3  # the number of topics that a message names
+MAX_TASKS = 100_000
+MAX_NAMED_TOPICS = 3  # the number of topics that a message names
 
 
 class InternalTopic(NamedTuple):
@@ -191,8 +191,8 @@ class _Counts:
     def tasks(self) -> dict[str, int]:
         """Return the number of tasks of each subtopology."""
         tasks = {each.subtopology_id: max(map(self._count, sources_of(each))) for each in self._subtopologies}
-        if sum(tasks.values()) > MOST_TASKS:
-            raise invalid_topology(f"The topology has {sum(tasks.values())} tasks; the limit is {MOST_TASKS}.")
+        if sum(tasks.values()) > MAX_TASKS:
+            raise invalid_topology(f"The topology has {sum(tasks.values())} tasks; the limit is {MAX_TASKS}.")
         return tasks
 
     def internal_topics(self, tasks: Mapping[str, int]) -> dict[str, InternalTopic]:
@@ -224,5 +224,5 @@ class _Counts:
 
 def _summary(names: Iterable[str]) -> str:
     ordered = sorted(names)
-    more = len(ordered) - MOST_NAMED
-    return ", ".join(ordered[:MOST_NAMED]) + (f" and {more} additional topics" if more > 0 else "")
+    more = len(ordered) - MAX_NAMED_TOPICS
+    return ", ".join(ordered[:MAX_NAMED_TOPICS]) + (f" and {more} additional topics" if more > 0 else "")

@@ -109,7 +109,7 @@ class TransactionCoordinator:
                 return
         self._journal.load(self._replay, self._stopping, KEYS)
         if not self._stopping.is_set():
-            self.complete_decided()
+            self.complete_prepared()
             self._end_hanging()
             self.loaded.set()
 
@@ -216,7 +216,7 @@ class TransactionCoordinator:
         `_write` explains `patience`. Raises the errors of `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
-        if not after.is_decided:
+        if not after.is_prepared:
             return after
         try:
             return self._complete(entry)
@@ -225,44 +225,45 @@ class TransactionCoordinator:
             return after.complete(self._clock())
 
     def _write(
-        self, entry: TransactionEntry, change: Change, *, goes_on: bool = False, patience: float = 0.0
+        self, entry: TransactionEntry, change: Change, *, owns_transition: bool = False, patience: float = 0.0
     ) -> Transaction:
         """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
-        A thread that changes `entry` sets `entry.is_moving`. If another thread has set it, wait until that thread has
-        finished, but for at most `patience` seconds. `goes_on` is true if the calling thread itself has set it. Raises
-        the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error,
-        `entry` keeps its old value.
+        A thread that changes `entry` sets `entry.transition_in_progress`. If another thread has set it, wait until that
+        thread has finished, but for at most `patience` seconds. `owns_transition` is true if the calling thread itself
+        has set it. Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR.
+        After an error, `entry` keeps its old value.
         """
         with entry.lock:
             if patience:
-                entry.settled.wait_for(lambda: not entry.is_moving, patience)
+                entry.settled.wait_for(lambda: not entry.transition_in_progress, patience)
             before = entry.transaction
             if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
-            if entry.is_moving and not goes_on:
+            if entry.transition_in_progress and not owns_transition:
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} is busy; try again")
             if after is before:
                 return before
             queued = self._journal.enqueue(before.transactional_id, records_of(after))
-            entry.set_moving(True)
+            entry.set_transition_in_progress(True)
         try:
             self._journal.write(queued)
         except BaseException:
             with entry.lock:
-                entry.set_moving(False)
+                entry.set_transition_in_progress(False)
             raise
         with entry.lock:
             entry.transaction = after
-            entry.set_moving(after.is_decided)  # If the transaction is decided, this thread writes the markers next.
+            # If the transaction is decided, this thread writes the markers next.
+            entry.set_transition_in_progress(after.is_prepared)
         return after
 
     def _complete(self, entry: TransactionEntry) -> Transaction:
         """Write the markers of a decided transaction, and then the record that completes the transaction.
 
-        Raises KafkaError. Before the call, the caller sets `entry.is_moving`, so no other thread can change the
-        transaction.
+        Raises KafkaError. Before the call, the caller sets `entry.transition_in_progress`, so no other thread can
+        change the transaction.
         """
         decided = entry.transaction
         try:
@@ -271,22 +272,22 @@ class TransactionCoordinator:
             self._markers.write(marker, decided.producer, decided.partitions)
         except BaseException:
             with entry.lock:
-                entry.set_moving(False)
+                entry.set_transition_in_progress(False)
             raise
-        return self._write(entry, lambda before, now: before.complete(now), goes_on=True)
+        return self._write(entry, lambda before, now: before.complete(now), owns_transition=True)
 
     # -- timeouts and expiry
 
-    def complete_decided(self) -> None:
+    def complete_prepared(self) -> None:
         """Write the missing markers of each decided transaction, and complete it.
 
         An error or a crash can have interrupted these writes.
         """
         for entry in self._table.all():
             with entry.lock:
-                if entry.is_moving or not entry.transaction.is_decided:
+                if entry.transition_in_progress or not entry.transaction.is_prepared:
                     continue
-                entry.set_moving(True)
+                entry.set_transition_in_progress(True)
             with isolated(LOGGER, repr(entry.transaction.transactional_id), "the markers are not written"):
                 self._complete(entry)
 
@@ -309,20 +310,20 @@ class TransactionCoordinator:
         deadlines = [entry.transaction.deadline for entry in self._table.all()]
         return min((each for each in deadlines if each is not None), default=None)
 
-    def abort_late(self) -> None:
+    def abort_timed_out(self) -> None:
         """Abort the transactions that have exceeded their timeout.
 
         The epochs of their producers increase, so later requests with the old epochs fail.
         """
         if not self.loaded.is_set():
             return
-        self.complete_decided()
+        self.complete_prepared()
         for entry in self._table.all():
-            if entry.transaction.is_late(self._clock()):
+            if entry.transaction.is_timed_out(self._clock()):
                 name = repr(entry.transaction.transactional_id)
                 LOGGER.info("%s: the transaction has exceeded its timeout", name)
                 with isolated(LOGGER, name, "the transaction is not aborted"), _unless_it_changes():
-                    self._step(entry, _fence_if_late)
+                    self._step(entry, _fence_if_timed_out)
 
     def expire(self, expiration: int) -> None:
         """Delete the transactional ids that no producer has used for `expiration` ms."""
@@ -368,7 +369,7 @@ def _unless_it_changes() -> Iterator[None]:
             raise
 
 
-def _fence_if_late(before: Transaction, now: int) -> Transaction:
-    if not before.is_late(now):
+def _fence_if_timed_out(before: Transaction, now: int) -> Transaction:
+    if not before.is_timed_out(now):
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the producer has ended the transaction")
     return before.fence(now)

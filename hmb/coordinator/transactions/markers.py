@@ -1,9 +1,9 @@
 """Writes the markers that end a transaction: one into each partition that contains records of the transaction.
 
 A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. In a partition of an
-ordinary topic, `append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the journal of the
-group coordinator. In these partitions, the marker passes through the queue of the journal, like every other record. A
-COMMIT marker makes the offsets of the transaction visible, and an ABORT marker discards them.
+ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the journal of
+the group coordinator. In these partitions, the marker passes through the queue of the journal, like every other record.
+A COMMIT marker makes the offsets of the transaction visible, and an ABORT marker discards them.
 
 The coordinator first appends all markers and then syncs all logs. The transaction is complete only after the last sync.
 If the coordinator completed the transaction before this sync, a power failure could destroy a marker, and no thread
@@ -31,7 +31,6 @@ from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
 from hmb.records.producer_numbers import ProducerIdAndEpoch
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 
 LOGGER = logging.getLogger(__name__)
 Finish = Callable[[], None]
@@ -100,7 +99,7 @@ class MarkerWriter:
                 self.groups.offsets.finish, self.groups.offsets.begin_marker(partition.partition, marker, producer)
             )
         log = self._find_log(partition)
-        append_marker(log, marker, *producer)
+        log.append_marker(marker, *producer)
         return log.flush if self._must_sync() else _is_written
 
 

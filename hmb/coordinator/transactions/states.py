@@ -67,7 +67,7 @@ class TransactionEvent(Enum):
 
 
 AT_REST = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
-DECIDED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 _S, _E = TransactionState, TransactionEvent
 TRANSITIONS = StateTable(

@@ -24,20 +24,20 @@ class TransactionEntry:
     """One transactional id with its lock: an entry of `TransactionTable`."""
 
     transaction: Transaction  # the newest value that is on disk
-    is_moving: bool = False  # whether a thread is writing a new value or the markers of this id
-    # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. A thread
-    # that holds this lock does not wait for a sync to disk, with one exception: it appends records to a log, and the
-    # setting `flush.messages` demands a sync after this append.
+    transition_in_progress: bool = False  # whether a thread is writing a new value or the markers of this id
+    # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
+    # logs. A thread that holds this lock does not wait for a sync to disk, with one exception: it appends records to a
+    # log, and the setting `flush.messages` demands a sync after this append.
     lock: threading.Lock = field(default_factory=threading.Lock)
-    settled: threading.Condition = field(init=False)  # wakes the threads that wait until `is_moving` is false
+    settled: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 
     def __post_init__(self) -> None:
         self.settled = threading.Condition(self.lock)
 
-    def set_moving(self, is_moving: bool) -> None:
-        """Set `is_moving`. If it is false, wake the waiting threads. The caller holds the lock."""
-        self.is_moving = is_moving
-        if not is_moving:
+    def set_transition_in_progress(self, value: bool) -> None:
+        """Set `transition_in_progress`. If it is false, wake the waiting threads. The caller holds the lock."""
+        self.transition_in_progress = value
+        if not value:
             self.settled.notify_all()
 
 

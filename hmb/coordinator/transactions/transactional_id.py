@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, NamedTuple
 
-from hmb.coordinator.transactions.states import AT_REST, DECIDED, TRANSITIONS, TransactionEvent, TransactionState
+from hmb.coordinator.transactions.states import AT_REST, PREPARED, TRANSITIONS, TransactionEvent, TransactionState
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -79,12 +79,12 @@ class Transaction(NamedTuple):
         return self.state in AT_REST
 
     @property
-    def is_decided(self) -> bool:
+    def is_prepared(self) -> bool:
         """Whether the coordinator has decided the transaction but not completed it.
 
         Some of its markers can be missing.
         """
-        return self.state in DECIDED
+        return self.state in PREPARED
 
     @property
     def outcome(self) -> ControlType:
@@ -96,7 +96,7 @@ class Transaction(NamedTuple):
         """The time (ms) at which the open transaction exceeds its timeout, or None if no transaction is open."""
         return self.started + self.timeout + 1 if self.state is TransactionState.ONGOING else None
 
-    def is_late(self, now: int) -> bool:
+    def is_timed_out(self, now: int) -> bool:
         return self.deadline is not None and self.deadline <= now
 
     def _after(self, event: TransactionEvent, now: int, **changes: Any) -> Transaction:
@@ -114,7 +114,7 @@ class Transaction(NamedTuple):
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
-        if self.is_decided:
+        if self.is_prepared:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
         if self.state is TransactionState.ONGOING:
             return self.fence(now)
@@ -160,7 +160,7 @@ class Transaction(NamedTuple):
         self._check_id(producer)
         if producer.epoch != self.epoch:
             raise self._fenced(producer)
-        if self.is_decided:
+        if self.is_prepared:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
 
     def _check_id(self, producer: ProducerIdAndEpoch) -> None:
@@ -197,7 +197,7 @@ class Transaction(NamedTuple):
             self._check_id(producer)
         if self.epoch != producer.epoch and not is_repetition:
             raise self._fenced(producer)
-        if self.is_decided and self.state is PREPARE[committed]:
+        if self.is_prepared and self.state is PREPARE[committed]:
             if version >= VERSION_2 and not is_repetition:
                 raise self._fenced(producer)
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
@@ -208,7 +208,7 @@ class Transaction(NamedTuple):
             what = "committed" if committed else "aborted"
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"a transaction in state {self.state.label} cannot be {what}")
         rotates = version >= VERSION_2 and self._is_exhausted
-        return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
+        return self._prepare(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
     def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
         """Return whether the producer sends the same EndTxn request again, because it has received no response.
@@ -220,9 +220,9 @@ class Transaction(NamedTuple):
             return False
         has_rotated = producer == (self.previous_producer_id, MAX_PRODUCER_EPOCH - 1) and self.epoch == 0
         is_one_before = producer == (self.producer_id, self.epoch - 1)
-        return is_one_before or (has_rotated and not self.is_decided)
+        return is_one_before or (has_rotated and not self.is_prepared)
 
-    def _decide(self, committed: bool, version: int, now: int, next_producer_id: int) -> Transaction:
+    def _prepare(self, committed: bool, version: int, now: int, next_producer_id: int) -> Transaction:
         changes: dict[str, Any] = {"version": version, "next_producer_id": next_producer_id}
         if version >= VERSION_2 and self.epoch < MAX_PRODUCER_EPOCH:
             changes |= {"epoch": self.epoch + 1, "last_epoch": self.epoch}

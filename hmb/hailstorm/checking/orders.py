@@ -25,7 +25,7 @@ from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Declaration, Topology
 
 ORDERS = 20  # the number of runs of the simulation, each with another order of events
-MOST_LATE = 0.25  # the largest share of late records that is no problem
+MAX_LATE_SHARE = 0.25  # the largest share of late records that is no problem
 
 
 @dataclass
@@ -75,7 +75,7 @@ def _late_problems(topology: Topology, records: Mapping[str, Partitions], first:
     for name, late in first.late_records.items():
         spout = topology.spouts[name]
         count = sum(map(len, records[spout.topic]))
-        if late > MOST_LATE * count:
+        if late > MAX_LATE_SHARE * count:
             yield (
                 f"{name}: {late} of {count} records are late and are left out. `allowed_lateness` is "
                 f"{spout.allowed_lateness} ms; `event_time` must return ms since 1970, not seconds"

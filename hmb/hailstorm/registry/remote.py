@@ -99,7 +99,7 @@ class RemoteSession:
                     self._answers.put([what, *rest])
         except (OSError, ValueError) as error:
             if self.is_alive:
-                LOGGER.warning("the session of %s has ended: %s", self.name, error)
+                LOGGER.warning("the session of %s has expired: %s", self.name, error)
         self.close()
         self._answers.put(["expired", str(session_expired(self.name))])
 

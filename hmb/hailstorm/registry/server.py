@@ -34,7 +34,7 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-MOST_OUTGOING = 10_000  # the largest number of answers and changes that wait in the queue of one client
+MAX_OUTGOING = 10_000  # the largest number of answers and changes that wait in the queue of one client
 
 
 class RegistryServer:
@@ -96,7 +96,7 @@ class RegistryConnection(threading.Thread):
         self._session: LocalSession | None = None
         # The sending thread waits for this queue without a time limit, because `close` always wakes the thread and ends
         # it.
-        self._outgoing: queue.Queue[Any] = queue.Queue(MOST_OUTGOING)
+        self._outgoing: queue.Queue[Any] = queue.Queue(MAX_OUTGOING)
 
     def run(self) -> None:
         threading.Thread(target=self._send_all, name="hailstorm-registry-sender", daemon=True).start()
@@ -105,9 +105,9 @@ class RegistryConnection(threading.Thread):
             while True:
                 self._serve(self._socket.receive())
         except TimeoutError:
-            LOGGER.warning("the session of %s has ended: no heartbeat", self._session and self._session.name)
+            LOGGER.warning("the session of %s has expired: no heartbeat", self._session and self._session.name)
         except (OSError, HailstormError, ValueError, TypeError) as error:
-            LOGGER.debug("the session of %s has ended: %s", self._session and self._session.name, error)
+            LOGGER.debug("the session of %s has expired: %s", self._session and self._session.name, error)
         finally:
             self.close()
 
@@ -129,7 +129,7 @@ class RegistryConnection(threading.Thread):
             self._outgoing.put_nowait(value)
         except queue.Full:
             who = self._session and self._session.name
-            LOGGER.warning("the session of %s has ended: the client reads nothing", who)
+            LOGGER.warning("the session of %s has expired: the client reads nothing", who)
             self._socket.close()  # The reading thread gets an error from the closed socket, and ends the session.
 
     def _serve(self, request: Any) -> None:

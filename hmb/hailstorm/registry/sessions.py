@@ -14,7 +14,7 @@ Watch = Callable[[str, bytes | None], None]  # takes a path and its new value; t
 
 
 class SessionExpiredError(HailstormError):
-    """The session has ended. Its nodes have disappeared, and the session's owner cannot write any more."""
+    """The session has expired. Its nodes have disappeared, and the session's owner cannot write any more."""
 
 
 def session_expired(name: str) -> SessionExpiredError:
@@ -33,13 +33,13 @@ class RegistrySession(Protocol):
     def create(self, path: str, value: bytes) -> bool:
         """Create a node that belongs to this session, and return True. If the node exists already, return False.
 
-        Raises SessionExpiredError if the session has ended.
+        Raises SessionExpiredError if the session has expired.
         """
 
     def write(self, path: str, value: bytes) -> None:
         """Change the value of a node of this session.
 
-        Raises SessionExpiredError if the session has ended, or if the node belongs to another session.
+        Raises SessionExpiredError if the session has expired, or if the node belongs to another session.
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:

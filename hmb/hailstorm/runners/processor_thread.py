@@ -332,7 +332,7 @@ class ProcessorThread(threading.Thread):
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:
-            raise SessionExpiredError(f"the session of {self._processor.name} has ended")
+            raise SessionExpiredError(f"the session of {self._processor.name} has expired")
         report = self._participant.report
         report.failure = self._failure
         now = time.monotonic()

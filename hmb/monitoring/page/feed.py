@@ -42,7 +42,7 @@ LOGGER = logging.getLogger(__name__)
 REST_FACTOR = 4
 RECENT = 5  # the feed computes its rest after a collection from the median cost of this number of collections
 KEPT = 8  # the feed keeps this number of changes
-MOST_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
+MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
 ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
 
 

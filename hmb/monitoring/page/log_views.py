@@ -39,12 +39,12 @@ from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimeIndex
 
-MOST_BATCHES = 500
-MOST_ENTRIES = 2000  # a response contains at most this number of index entries
-MOST_STEPS = 500  # a response contains at most this number of steps of a scan
-MOST_LISTED_RECORDS = 100
-MOST_LINES = 2000  # a response contains at most this number of lines with annotated bytes
-MOST_BYTES = 256  # the annotated bytes show at most this number of bytes of one field
+MAX_BATCHES = 500
+MAX_ENTRIES = 2000  # a response contains at most this number of index entries
+MAX_STEPS = 500  # a response contains at most this number of steps of a scan
+MAX_LISTED_RECORDS = 100
+MAX_LINES = 2000  # a response contains at most this number of lines with annotated bytes
+MAX_BYTES = 256  # the annotated bytes show at most this number of bytes of one field
 LONGEST_RECORD_TEXT = 1000  # characters; longer keys, values and headers are cut
 LARGEST_BATCH = 16 << 20  # bytes; the page shows only the header of a larger batch
 
@@ -64,20 +64,20 @@ def segment_of(log: Log, base_offset: int) -> Segment:
 
 
 def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
-    """Return the first MOST_BATCHES batches of a segment from the byte `position` on, and entries of its indexes.
+    """Return the first MAX_BATCHES batches of a segment from the byte `position` on, and entries of its indexes.
 
     Raises KafkaError if the log has no such segment, and OSError if the file cannot be read.
     """
     segment = segment_of(log, base_offset)
     with segment.path.open("rb") as file:
-        found = list(itertools.islice(walk(file, position), MOST_BATCHES + 1))
-    shown = found[:MOST_BATCHES]
+        found = list(itertools.islice(walk(file, position), MAX_BATCHES + 1))
+    shown = found[:MAX_BATCHES]
     return {
         "base_offset": base_offset,
         "bytes": segment.size,
         "from": position,
         "batches": [batch_row(at.batch, at.position) for at in shown],
-        "next": found[-1].position if len(found) > MOST_BATCHES else None,
+        "next": found[-1].position if len(found) > MAX_BATCHES else None,
         "offset_index": _entries(segment.offset_index.file.path),
         "time_index": _entries(segment.time_index.file.path),
     }
@@ -101,11 +101,11 @@ def batch_row(batch: Batch, position: int | None) -> Json:
 
 
 def _entries(path: Path) -> Json:
-    """Return the number of entries in an index, and the first MOST_ENTRIES of them. An empty index may have no file."""
+    """Return the number of entries in an index, and the first MAX_ENTRIES of them. An empty index may have no file."""
     if not path.exists():
         return {"count": 0, "entries": []}
     with IndexReader(path) as index:
-        return {"count": len(index), "entries": [index[number] for number in range(min(len(index), MOST_ENTRIES))]}
+        return {"count": len(index), "entries": [index[number] for number in range(min(len(index), MAX_ENTRIES))]}
 
 
 # -- one batch
@@ -126,24 +126,24 @@ def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
     is_large = at.batch.size > LARGEST_BATCH
     damage = None if is_large else crc_damage(file, path, *at)
     whole = None if is_large else whole_batch(file, at, is_valid=damage is None)
-    lines = [] if is_large else list(itertools.islice(_lines(file, path, at), MOST_LINES + 1))
+    lines = [] if is_large else list(itertools.islice(_lines(file, path, at), MAX_LINES + 1))
     entry = BatchEntry(position, at.batch, at.batch.codec, damage is None)
     return {
         "header": entry.fields(),
         "damage": None if damage is None else damage.error,
         "note": f"The batch has {at.batch.size} bytes, so the page shows only its header." if is_large else None,
         **_records(whole),
-        "lines": lines[:MOST_LINES],
-        "has_more_lines": len(lines) > MOST_LINES,
+        "lines": lines[:MAX_LINES],
+        "has_more_lines": len(lines) > MAX_LINES,
     }
 
 
 def _records(batch: Batch | None) -> Json:
-    """Return the first MOST_LISTED_RECORDS records. `problem` explains why a record cannot be decoded, or is None."""
+    """Return the first MAX_LISTED_RECORDS records. `problem` explains why a record cannot be decoded, or is None."""
     records: list[Json] = []
     problem = None
     try:
-        for record in itertools.islice(() if batch is None else batch.records(LARGEST_BATCH), MOST_LISTED_RECORDS):
+        for record in itertools.islice(() if batch is None else batch.records(LARGEST_BATCH), MAX_LISTED_RECORDS):
             records.append(
                 {
                     "offset": record.offset,
@@ -161,9 +161,9 @@ def _records(batch: Batch | None) -> Json:
 def _lines(file: BufferedReader, path: Path, at: BatchAt) -> Iterator[str]:
     """Yield the lines that `hmb dump-log --hex` prints for a batch. Cut long fields, and count the missing bytes."""
     for entry in batch_fields(file, path, at):
-        if isinstance(entry, FieldEntry) and len(entry.data) > MOST_BYTES:
-            yield from replace(entry, data=entry.data[:MOST_BYTES]).line().splitlines()
-            yield f"        ... {len(entry.data) - MOST_BYTES} more bytes of {entry.field} are not shown"
+        if isinstance(entry, FieldEntry) and len(entry.data) > MAX_BYTES:
+            yield from replace(entry, data=entry.data[:MAX_BYTES]).line().splitlines()
+            yield f"        ... {len(entry.data) - MAX_BYTES} more bytes of {entry.field} are not shown"
         else:
             yield from entry.line().splitlines()
 
@@ -225,7 +225,7 @@ def look_up_time(log: Log, timestamp: int) -> Json:
         "what": "greatest timestamp",
         "wanted": timestamp,
         "count": len(segments),
-        "read": read[-MOST_STEPS:],
+        "read": read[-MAX_STEPS:],
         "number": number,
         "entry": [segment.max_timestamp, segment.path.name],
     }
@@ -250,7 +250,7 @@ def _in_segment(segment: Segment, *, offset: int | None = None, timestamp: int |
         steps.append(_search_step(found))
         position = 0 if found.entry is None else found.entry[1]
     scanned = scan(segment.path, position, **({"offset": offset} if timestamp is None else {"timestamp": timestamp}))
-    read = [asdict(step) for step in itertools.islice(scanned, MOST_STEPS)]
+    read = [asdict(step) for step in itertools.islice(scanned, MAX_STEPS)]
     found_at = read[-1] if read and read[-1]["is_found"] else None
     return [*steps, {"name": "scan", "from": position, "read": read, "found": found_at, "bytes": segment.size}]
 

@@ -5,7 +5,7 @@ methods `view` and `slowest` begin the recording, and the recording ends some se
 
 The recording of one request takes about 0.1 ms, so the recorder does not record every request. It records these
 requests:
-- the first MOST_A_SECOND requests of each second
+- the first MAX_RECORDED_PER_SECOND requests of each second
 - each request that the recorder *follows*: the recorder also notes the functions that handle this request
 - each request that is one of the slowest requests of its API
 
@@ -56,10 +56,10 @@ from hmb.units import now_ms
 RECORDING = 5  # seconds
 LONGEST_RECORDING = 600  # seconds
 KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
-MOST_A_SECOND = 5
+MAX_RECORDED_PER_SECOND = 5
 PAUSE = 2.0  # seconds between two followed requests of an API
-MOST_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response
-MOST_CALLS = 300  # the recorder keeps at most this number of function calls of one request
+MAX_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response
+MAX_CALLS = 300  # the recorder keeps at most this number of function calls of one request
 LONGEST_VALUE = 200  # characters
 ROOT = f"{Path(hmb.__file__).parent}/"
 
@@ -140,7 +140,7 @@ class RecentRequests:
             for each in chain(self._recent, *self._slowest.values(), *self._followed.values()):
                 if each.number == number:
                     texts = {"request": each.request, "response": each.response, "way": each.way}
-                    return each.row() | texts | {"steps": MOST_CALLS}
+                    return each.row() | texts | {"steps": MAX_CALLS}
         return None
 
     def stop(self) -> None:
@@ -190,7 +190,7 @@ class RecentRequests:
         api = api_name(request.api_key)
         if not self._is_taken(api, ms, is_followed=way is not None):
             return
-        answered = None if response is None else list(itertools.islice(_fields(response), MOST_FIELDS))
+        answered = None if response is None else list(itertools.islice(_fields(response), MAX_FIELDS))
         seen = SeenRequest(
             number=next(self._numbers),
             time=now_ms() - int(ms),
@@ -201,7 +201,7 @@ class RecentRequests:
             note=_note_of(request),
             ms=round(ms, 3),
             errors=sorted({text for _, text, is_error in answered or () if is_error}),
-            request=[[path, text] for path, text, _ in itertools.islice(_fields(request), MOST_FIELDS)],
+            request=[[path, text] for path, text, _ in itertools.islice(_fields(request), MAX_FIELDS)],
             response=None if answered is None else [[path, text] for path, text, _ in answered],
             way=way,
         )
@@ -223,7 +223,7 @@ class RecentRequests:
             self._taken += 1
             slowest = self._slowest.get(api, [])
             is_slow = len(slowest) < SLOWEST or ms > slowest[-1].ms
-            return is_followed or is_slow or self._taken <= MOST_A_SECOND
+            return is_followed or is_slow or self._taken <= MAX_RECORDED_PER_SECOND
 
 
 @contextmanager
@@ -265,7 +265,7 @@ def _follower(way: list[Call]) -> Callable[[FrameType, str, Any], None]:
         if not name.startswith(ROOT) or name == __file__:
             return
         if event == "call":
-            if len(way) < MOST_CALLS:
+            if len(way) < MAX_CALLS:
                 way.append((depth, name.removeprefix(ROOT), frame.f_code.co_qualname))
             depth += 1
         elif event == "return":

@@ -20,7 +20,7 @@ from hmb.coordinator.classic.states import TRANSITIONS
 from hmb.coordinator.modern.states import GROUP_STATES
 from hmb.monitoring.http_server import HttpRequest, HttpResponse, HttpServer, json_response
 from hmb.monitoring.logins import Reader
-from hmb.monitoring.page.feed import MOST_LISTENERS, OWN_PACE, Feed, Pace
+from hmb.monitoring.page.feed import MAX_LISTENERS, OWN_PACE, Feed, Pace
 from hmb.monitoring.refusal import Refused
 from hmb.monitoring.rights import visible
 from hmb.monitoring.state import BrokerState
@@ -108,7 +108,7 @@ class PageRoutes:
 
     def _changes(self, request: HttpRequest) -> HttpResponse:
         with self._lock:
-            if sum(feed.listeners for feed in self._feeds.values()) >= MOST_LISTENERS:
+            if sum(feed.listeners for feed in self._feeds.values()) >= MAX_LISTENERS:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages are open; close one of them")
             self._feeds = {reader: feed for reader, feed in self._feeds.items() if feed.listeners}
             if request.reader not in self._feeds:

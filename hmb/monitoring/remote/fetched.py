@@ -13,20 +13,20 @@ from typing import Any
 
 from hmb.client.admin.brokers import Brokers
 from hmb.client.admin.whole_batches import fetch_batches
-from hmb.monitoring.page.log_views import MOST_BATCHES, batch_row, opened_batch
+from hmb.monitoring.page.log_views import MAX_BATCHES, batch_row, opened_batch
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
 
-MOST_BYTES = 1 << 20  # of one Fetch response; a broker returns the first batch even if it is larger
+MAX_BYTES = 1 << 20  # of one Fetch response; a broker returns the first batch even if it is larger
 
 Json = dict[str, Any]
 
 
 def fetched_batches(brokers: Brokers, partition: TopicPartition, offset: int) -> Json:
     """Return one row for each batch from `offset` on. `next` is the offset after these batches, or None at the end."""
-    data, end = fetch_batches(brokers, partition, offset, MOST_BYTES)
-    found = [each for each in iter_batches(data) if each.last_offset >= offset][:MOST_BATCHES]
+    data, end = fetch_batches(brokers, partition, offset, MAX_BYTES)
+    found = [each for each in iter_batches(data) if each.last_offset >= offset][:MAX_BATCHES]
     following = found[-1].last_offset + 1 if found else offset
     return {
         "from": offset,
@@ -37,7 +37,7 @@ def fetched_batches(brokers: Brokers, partition: TopicPartition, offset: int) ->
 
 def fetched_batch(brokers: Brokers, partition: TopicPartition, offset: int) -> Json:
     """Return the header and the records of the batch that contains `offset`, and lines that explain its bytes."""
-    data, _ = fetch_batches(brokers, partition, offset, MOST_BYTES)
+    data, _ = fetch_batches(brokers, partition, offset, MAX_BYTES)
     position = 0
     for batch in iter_batches(data):
         if batch.last_offset >= offset:

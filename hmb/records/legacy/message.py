@@ -88,13 +88,14 @@ class Message(_Header):
         """
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:
-            raise corrupt_message(f"{len(view)} bytes are too few for a message")
+            raise corrupt_message(f"only {len(view)} bytes are left, but a message has at least {MESSAGE_OVERHEAD[0]}")
         offset, message_size, crc, magic, attributes = MESSAGE_HEADER.unpack_from(view)
         if magic not in (0, 1):
             raise corrupt_message(f"no message has magic {magic}")
         size = LOG_OVERHEAD + message_size
         if size < MESSAGE_OVERHEAD[magic] or len(view) < MESSAGE_OVERHEAD[magic]:
-            raise corrupt_message(f"{min(size, len(view))} bytes are too few for a message of magic {magic}")
+            why = f"a message of magic {magic} has at least {MESSAGE_OVERHEAD[magic]} bytes, not {min(size, len(view))}"
+            raise corrupt_message(why)
         timestamp = _INT64.unpack_from(view, MESSAGE_HEADER.size)[0] if magic == 1 else NO_TIMESTAMP
         return cls(offset, message_size, crc, magic, attributes, timestamp, view[:size])
 
@@ -138,7 +139,8 @@ class Message(_Header):
             raise corrupt_message(f"{len(self.view)} of the message's {self.size} bytes are there")
         computed = crc32(self.view[MAGIC_POSITION:])
         if computed != self.crc:
-            raise corrupt_message(f"the message's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
+            why = f"the message's CRC is {self.crc:#010x}, but the CRC of its bytes is {computed:#010x}"
+            raise corrupt_message(why)
         self.key_and_value()
 
     def key_and_value(self) -> tuple[memoryview | None, memoryview | None]:
@@ -305,7 +307,8 @@ def _last_offset(messages: memoryview) -> int:
     offset = position = 0
     while position < len(messages):
         if len(messages) - position < LOG_OVERHEAD:
-            raise corrupt_message(f"{len(messages) - position} bytes are too few for a message")
+            left = len(messages) - position
+            raise corrupt_message(f"only {left} bytes are left, but a message has at least {MESSAGE_OVERHEAD[0]}")
         offset, size = OFFSET_AND_LENGTH.unpack_from(messages, position)
         if size < 0:
             raise corrupt_message(f"a message claims {size} bytes")

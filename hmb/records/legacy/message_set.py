@@ -155,7 +155,7 @@ def assign_offsets(
     Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
-        raise corrupt_message(f"{len(data)} bytes are too few for a message")
+        raise corrupt_message(f"only {len(data)} bytes are left, but a message has at least {MESSAGE_OVERHEAD[0]}")
     magic = data[MAGIC_POSITION]
     if magic not in (0, 1):
         raise corrupt_message(f"no message has magic {magic}")

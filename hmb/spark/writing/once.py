@@ -122,7 +122,7 @@ class BatchNote:
 def check_transactions(options: SinkOptions) -> None:
     """Raise OptionError if the brokers do not support transactions (Kafka before 0.11)."""
     with closing(Cluster(options.bootstrap_servers, DEFAULT_NAME, security=options.security)) as cluster:
-        missing = [request.__name__ for request in NEEDED if not cluster.knows(request)]
+        missing = [request.__name__ for request in NEEDED if not cluster.supports(request)]
     if missing:
         problem = f"the broker at {options.bootstrap_servers} has no transactions (no {missing[0]})"
         fix = "Use Kafka 0.11 or newer, or remove the option: rows are then written at least once"

@@ -14,5 +14,5 @@ Read in this order:
 - `headers`       a scan of the headers, without the records
 - `decoding`      the check of the CRC before the broker reads records
 - `time_search`   the first record at or after a timestamp
-- `messages`      the append of messages v0 and v1, from old clients
+- `messages`      offsets and codecs of messages v0 and v1, from old clients
 """

@@ -1,4 +1,4 @@
-"""Appending messages v0 and v1: the formats of clients older than Kafka 0.11.
+"""Preparing messages v0 and v1 for the append: the formats of clients older than Kafka 0.11.
 
 A record batch contains only its first offset, so an append only sets this offset under the log's lock. In the formats
 v0 and v1, each message contains its own offset. To write an offset into a compressed message v0, the broker must
@@ -18,40 +18,20 @@ Source: Kafka's `LogValidator`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hmb.records import NO_TIMESTAMP, AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
+from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
 from hmb.records.changed_batch import with_log_append_time
 from hmb.storage.batches.decoding import PREPARING
 from hmb.storage.batches.validation import check_count, check_messages, check_size, check_sizes
 from hmb.storage.config import LogConfig
-from hmb.storage.time_index import TimestampOffset
-
-if TYPE_CHECKING:  # A real import would be circular: log.py imports this module.
-    from hmb.storage.log import AppendResult, Log
 
 
-def append(log: Log, records: memoryview, config: LogConfig, now: int) -> AppendResult:
-    """Append a producer's messages v0 or v1. `now` is in ms. Raises the errors of `Log.append`."""
-    append_time = now if config.uses_log_append_time else NO_TIMESTAMP
-    prepared = _prepare(records, config, now, log.log_end_offset)
-    if isinstance(prepared, RecordBatch):
-        return log.append_prepared(prepared, append_time, now)
-    while True:
-        with log.lock:
-            if not prepared.move_to(log.log_end_offset):
-                break
-            max_timestamp = TimestampOffset(prepared.max_timestamp, prepared.offset_of_max_timestamp)
-            offsets = prepared.last_offset_of_first_batch, prepared.last_offset
-            if result := log.write([prepared.data], *offsets, max_timestamp, append_time):
-                return result
-        log.flush()
-    return log.append_prepared(_as_batch(prepared, config, now), append_time, now)
-
-
-def _prepare(
+def prepare_messages(
     records: memoryview, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
+    """Check a producer's messages v0 or v1, and write offsets from `expected_offset` on into the messages.
+
+    If the messages must be converted, return a record batch instead. `now` is in ms. Raises the errors of `Log.append`.
+    """
     check_sizes(records, config)
     log_append_time = now if config.uses_log_append_time else None
     limit = config.max_decompressed
@@ -61,12 +41,12 @@ def _prepare(
     check_messages(messages, config, now)
     if config.codec is None or all(message.codec is config.codec for message in iter_batches(messages.data)):
         return messages
-    batch = _as_batch(messages, config, now)
+    batch = as_record_batch(messages, config, now)
     check_size(batch, config)
     return batch
 
 
-def _as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
+def as_record_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
     """Convert messages v0 or v1 to one record batch.
 
     If `compression.type` sets no codec for the topic, the batch gets the codec of the first compressed message. `now`

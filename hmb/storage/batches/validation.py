@@ -23,7 +23,7 @@ A producer can send records without a timestamp (-1), and the broker accepts the
 by its own time, it does not check the producer's timestamps.
 
 A compressed batch of one megabyte may contain millions of records, and the broker would need seconds to read them. So
-the broker reads at most MOST_BATCH_RECORDS records of a batch, and compaction has the same limit. If a batch has more
+the broker reads at most MAX_BATCH_RECORDS records of a batch, and compaction has the same limit. If a batch has more
 records, and the broker has to read them, the broker refuses the batch with MESSAGE_TOO_LARGE. After this error, Kafka's
 producer splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
@@ -50,7 +50,7 @@ from hmb.records import (
 )
 from hmb.records.batch import LOG_APPEND_TIME_BIT, MAGIC
 from hmb.records.compression import CODEC_MASK
-from hmb.records.filtering import MOST_BATCH_RECORDS
+from hmb.records.filtering import MAX_BATCH_RECORDS
 from hmb.records.partial_records import partial_records
 from hmb.storage.batches.decoding import PREPARING
 from hmb.storage.config import LogConfig
@@ -58,7 +58,7 @@ from hmb.storage.config import LogConfig
 ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of messages v0 or v1
 
 SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
-MOST_ERRORS = 10  # a response names at most this number of invalid records, so that it stays small
+MAX_ERRORS = 10  # a response names at most this number of invalid records, so that it stays small
 
 NO_KEY = "a record of a compacted topic needs a key"
 WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
@@ -68,7 +68,7 @@ class InvalidRecords(KafkaError):
     """The error for a batch that the log cannot append, because some of its records are invalid.
 
     `errors` maps the index of an invalid record in the batch to an error message. `errors` contains at most the first
-    MOST_ERRORS invalid records.
+    MAX_ERRORS invalid records.
     """
 
     def __init__(self, code: ErrorCode, errors: Mapping[int, str]) -> None:
@@ -168,16 +168,16 @@ def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, con
 
 
 def check_count(count: int) -> None:
-    """Raise MESSAGE_TOO_LARGE if a batch has more records than the broker is allowed to read (MOST_BATCH_RECORDS)."""
-    if count > MOST_BATCH_RECORDS:
-        why = f"{count} records in a batch: the log has to read each of them, and reads {MOST_BATCH_RECORDS} at most"
+    """Raise MESSAGE_TOO_LARGE if a batch has more records than the broker is allowed to read (MAX_BATCH_RECORDS)."""
+    if count > MAX_BATCH_RECORDS:
+        why = f"{count} records in a batch: the log has to read each of them, and reads {MAX_BATCH_RECORDS} at most"
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, why)
 
 
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Check the first MOST_BATCH_RECORDS records of these batches.
+    """Check the first MAX_BATCH_RECORDS records of these batches.
 
     Return a dict from the index of each invalid record to its error message, and one error code for all records.
     """
@@ -185,7 +185,7 @@ def _errors(
     errors: dict[int, str] = {}
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
     records = (record for batch in batches for record in partial_records(batch, config.max_decompressed))
-    for index, (offset, timestamp, has_key) in enumerate(islice(records, MOST_BATCH_RECORDS)):
+    for index, (offset, timestamp, has_key) in enumerate(islice(records, MAX_BATCH_RECORDS)):
         if config.compacts and not has_key:
             errors[index] = NO_KEY
         elif has_limits and not earliest <= timestamp <= latest and timestamp != NO_TIMESTAMP:
@@ -194,6 +194,6 @@ def _errors(
                 f"Timestamp {timestamp} of message with offset {offset} is out of range. "
                 f"The timestamp should be within [{earliest}, {latest}]"
             )
-        if len(errors) == MOST_ERRORS:
+        if len(errors) == MAX_ERRORS:
             break
     return errors, code

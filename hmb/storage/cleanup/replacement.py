@@ -8,6 +8,9 @@ For example, a read finds a damaged batch in segment 100. `repair` makes a copy 
 empty batch instead of the damaged batch. Then the copy replaces segment 100, and the thread that has found the damage
 reads again.
 
+Compaction calls `replace` from outside the log. A repair begins in the log: `Log.read` calls `repair` when it finds
+damage, because the reader needs the repaired segment. So log.py imports this module, and not the other way round.
+
 Source: Kafka's `UnifiedLog.replaceSegments`.
 """
 
@@ -24,7 +27,7 @@ from hmb.storage.compaction import swap
 from hmb.storage.recovery.repair import repaired_copy
 from hmb.storage.segment import DamagedSegment, Segment
 
-if TYPE_CHECKING:  # A real import would be circular: log.py imports this module.
+if TYPE_CHECKING:  # A real import would be circular.
     from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)

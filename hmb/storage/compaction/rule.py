@@ -31,7 +31,7 @@ dirty records have too many keys, the round compacts only the oldest dirty recor
 the next round.
 
 A batch can have a correct CRC, but records that compaction cannot read. For example, before the topic was compacted, a
-producer wrote records with wrong lengths, or more than MOST_BATCH_RECORDS records. Compaction copies such a batch
+producer wrote records with wrong lengths, or more than MAX_BATCH_RECORDS records. Compaction copies such a batch
 unchanged, and continues.
 
 Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
@@ -203,7 +203,7 @@ class Compaction:
     def _rest(self, batch: Batch, drop_tombstones: bool) -> bytes | memoryview | None:
         new_horizon = self.now + self.delete_retention_ms
         if isinstance(batch, RecordBatch):
-            drop_tombstones = _has_come(batch.delete_horizon, self.now)
+            drop_tombstones = _has_passed(batch.delete_horizon, self.now)
         drop_tombstones = drop_tombstones and not self.is_blind
         if batch.last_offset < self.map.begin_offset:
             keys = self.map.keys
@@ -233,7 +233,7 @@ class Compaction:
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
-        if not batch.records_count or _has_come(batch.delete_horizon, self.now):
+        if not batch.records_count or _has_passed(batch.delete_horizon, self.now):
             return self._empty(batch)
         if batch.delete_horizon is not None:
             return batch.view
@@ -251,5 +251,5 @@ class Compaction:
         return last is not None and last.is_in(batch)
 
 
-def _has_come(horizon: int | None, now: int) -> bool:
+def _has_passed(horizon: int | None, now: int) -> bool:
     return horizon is not None and horizon <= now

@@ -145,7 +145,7 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
         for line in fixed_fields(SNAPSHOT_HEADER, ("version", "crc", "count"), memoryview(header), 0):
             yield _field(line, "")
             if line.path == "crc" and line.value != crc:
-                yield DamageEntry(path, line.offset, f"the CRC should be {crc} and is {line.value}")
+                yield DamageEntry(path, line.offset, f"the CRC is {line.value}, but the CRC of the bytes is {crc}")
         position = yield from _repeated(file, SNAPSHOT_HEADER.size, SNAPSHOT_ENTRY, ProducerEntry, "producers")
     yield from _rest(file, position)
 

@@ -183,21 +183,21 @@ def read_transaction_index(
             yield DamageEntry(path, position, why)
         position, end = position + width, entry.last_offset + 1
     if data:
-        yield DamageEntry(path, position, f"{len(data)} bytes are too few for an entry of {width}")
+        yield DamageEntry(path, position, f"the last entry has only {len(data)} of {width} bytes")
 
 
 def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
     """Yield the idempotent producers in a snapshot. producer_state.py explains the layout of the file."""
     data = file.read()
     if len(data) < SNAPSHOT_HEADER.size:
-        yield DamageEntry(path, 0, f"{len(data)} bytes are too few for a snapshot")
+        yield DamageEntry(path, 0, f"a snapshot has at least {SNAPSHOT_HEADER.size} bytes, not {len(data)}")
         return
     version, crc, count = SNAPSHOT_HEADER.unpack_from(data)
     end = SNAPSHOT_HEADER.size + count * SNAPSHOT_ENTRY.size
     if version != SNAPSHOT_VERSION:
         yield DamageEntry(path, 0, f"the snapshot has the unknown version {version}")
     elif crc != (computed := crc32c(data[SNAPSHOT_CRC_START:])):
-        yield DamageEntry(path, 2, f"the CRC should be {computed} and is {crc}")
+        yield DamageEntry(path, 2, f"the CRC is {crc}, but the CRC of the bytes is {computed}")
     elif end != len(data):
         yield DamageEntry(path, 6, f"{count} producers take {end} bytes, but the file has {len(data)}")
     else:

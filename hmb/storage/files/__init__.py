@@ -20,5 +20,5 @@ Read in this order:
 - `index_blocks`      an optimization: blocks of an index that stay in memory
 - `disk_reserve`      disk space for the broker's own writes when the disk is full
 - `together`          the files of a segment, which are renamed and deleted together
-- `foreign_changes`   files that another process removes, cuts or changes
+- `external_changes`   files that another process removes, cuts or changes
 """

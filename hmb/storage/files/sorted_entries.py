@@ -116,7 +116,7 @@ class IndexFile(ABC):
             self.file.open()
 
     @contextmanager
-    def made_anew(self) -> Iterator[None]:
+    def recreated(self) -> Iterator[None]:
         """Remove all entries. Collect the entries that the `with` block appends, and write them at its end.
 
         If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be

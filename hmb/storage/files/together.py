@@ -24,7 +24,7 @@ def rename(files: Files, old_suffix: str, new_suffix: str) -> None:
             file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
 
-def moved(files: Files, directory: Path) -> None:
+def update_parent_dir(files: Files, directory: Path) -> None:
     """Change the paths of the files after their directory was renamed. The caller holds the lock NAMES_LOCK."""
     for file in files:
         file.path = directory / file.path.name

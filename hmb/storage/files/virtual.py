@@ -211,9 +211,10 @@ class FileRegion:
 class DurableFile(VirtualFile):
     """A virtual file whose content must survive a power cut. Thread-safe.
 
-    A thread that writes holds the lock `_writing`, so that no other thread closes the file during the write. A thread
-    that syncs holds the lock `_syncing`. If a sync fails, all threads that wait for `_syncing` also get the error. A
-    thread that needs both locks takes `_writing` first.
+    Two locks guard a file. `_writing` guards the state of the descriptor: while a thread writes, no other thread closes
+    the file. `_syncing` guards `_failure`, the error of a failed sync: only one thread syncs the file at a time, and if
+    this sync fails, the threads that wait for `_syncing` get the same error. A thread that needs both locks takes
+    `_writing` first.
     """
 
     __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")
@@ -222,8 +223,8 @@ class DurableFile(VirtualFile):
         super().__init__(path, exists=exists)
         self._is_unsynced = False  # whether bytes were written after the last sync began
         self._failure: OSError | None = None  # the error of a failed sync; None if no sync has failed
-        self._writing = threading.Lock()
-        self._syncing = threading.Lock()
+        self._writing = threading.Lock()  # held during a write, so that `_close_idle` does not close the file meanwhile
+        self._syncing = threading.Lock()  # held during a sync; guards `_failure`
 
     def write(self, parts: Parts, position: int) -> int:
         """Write all parts, like `VirtualFile.write`. Raises SyncFailed if an earlier sync has failed, and OSError."""

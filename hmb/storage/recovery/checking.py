@@ -75,7 +75,7 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
         for chunk in windows.chunks(position + start, position + size):
             crc = checksum(chunk, crc)
         if crc != header.crc:
-            raise corrupt_message(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
+            raise corrupt_message(f"the batch's CRC is {header.crc:#010x}, but the CRC of its bytes is {crc:#010x}")
     return windows.at(position, size)
 
 

@@ -29,7 +29,7 @@ from hmb.storage.segment import Segment
 MAX_UNINDEXED = 1 << 20
 
 
-def end_by_indexes(segment: Segment) -> int:
+def end_offset_from_indexes(segment: Segment) -> int:
     """Return the offset after the last batch of a segment. Read only the batches from the last index entry on.
 
     Raises KafkaError if the file does not end with a whole batch, or if the last batches do not match the last entries

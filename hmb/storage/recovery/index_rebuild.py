@@ -38,7 +38,7 @@ def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
     try:
         LOGGER.error("%s is damaged: %s; the broker builds it again from the log", index.path, why)
         fresh = type(segment)(segment.path.parent, segment.base_offset, segment.config, suffix=REBUILT)
-        with fresh.indexes_made_anew():
+        with fresh.indexes_recreated():
             for position, batch in segment.batches(0, segment.size):
                 fresh.index_batch(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
         fresh.time_index.append(segment.max_timestamp, segment.offset_of_max_timestamp)

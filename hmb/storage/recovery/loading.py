@@ -61,7 +61,7 @@ from hmb.storage.files import together
 from hmb.storage.log_segments import entry_of
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.producer_state import ProducerState, snapshots
-from hmb.storage.recovery.clean_stop import end_by_indexes
+from hmb.storage.recovery.clean_stop import end_offset_from_indexes
 from hmb.storage.recovery.repair import SyncedOffsets, append_replacement, repair, replacement_of
 from hmb.storage.recovery.scanning import recover
 from hmb.storage.segment import Segment
@@ -192,7 +192,7 @@ class _Loading:
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
             try:
-                return end_by_indexes(segment)
+                return end_offset_from_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
                     # A preallocated file ends with zeros, which are not damage. So the problem is logged as a warning
@@ -200,7 +200,7 @@ class _Loading:
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)
-        found = recover(segment, synced.synced_to, self._stop, may_go_on=synced.may_go_on)
+        found = recover(segment, synced.synced_to, self._stop, may_continue=synced.may_continue)
         end_offset = found.end_offset
         if found.is_damaged or end_offset < synced.expected_end:
             segment, end_offset = repair(segment, end_offset, synced, self.segments)
@@ -274,7 +274,7 @@ class _Loading:
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip
         lost = self._lost_segments(first_offset, next_offset)
-        aborted = [each for lost_segment in lost for each in lost_segment.transaction_index.between()]
+        aborted = [each for lost_segment in lost for each in lost_segment.transaction_index.aborted_in()]
         leader_epoch = newest_leader_epoch(self.segments[: number + 1])
         replacement = replacement_of(first_offset, next_offset, aborted, self.segments, leader_epoch)
         if next_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET:

@@ -76,13 +76,13 @@ class SyncedOffsets(NamedTuple):
 
     - `synced_to`: all records below this offset were synced. Damage after it comes from a power cut, and the log ends
       at this damage. None means that the whole segment was synced, but that its last offset is unknown.
-    - `may_go_on`: whether the segment may have batches at or after `synced_to`. It is True only for the last segment of
-      a log.
+    - `may_continue`: whether the segment may have batches at or after `synced_to`. It is True only for the last segment
+      of a log.
     - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
     """
 
     synced_to: int | None
-    may_go_on: bool
+    may_continue: bool
     expected_end: int = 0
 
 
@@ -199,9 +199,9 @@ class HoleSearch:
             last, why = None, ""
             try:
                 start = position, next_offset
-                may_go_on = self.synced.may_go_on
+                may_continue = self.synced.may_continue
                 for last, checked in checked_batches(
-                    windows, self._segment.base_offset, limit, start, may_go_on=may_go_on
+                    windows, self._segment.base_offset, limit, start, may_continue=may_continue
                 ):
                     position, next_offset = last + checked.size, checked.last_offset + 1
             except Damage as damage:
@@ -226,7 +226,7 @@ class HoleSearch:
         The hole has 0 bytes, because the file does not contain the batches with these offsets any more.
         """
         first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
-        aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
+        aborted = self._segment.transaction_index.aborted_in(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
         return Hole(end, end, first_offset, self.end_offset, "the file ends too early", replacement)
 
@@ -246,7 +246,7 @@ class HoleSearch:
         while found is not None:
             position, batch = found
             after = next_whole_batch(self._windows, position + batch.size, next_offset)
-            is_last = self.synced.may_go_on and batch.first_offset == limit
+            is_last = self.synced.may_continue and batch.first_offset == limit
             is_inside = limit is None or batch.last_offset < limit or is_last
             if is_inside and (after is None or after[1].first_offset > batch.last_offset):
                 return found
@@ -263,7 +263,7 @@ class HoleSearch:
             intact = _restored(data, *offsets) or _with_one_bit_flipped(data, *offsets)
             if intact is not None:
                 return Hole(position, end, *offsets, why, intact, is_restored=True)
-        aborted = self._segment.transaction_index.between(first_offset, next_offset)
+        aborted = self._segment.transaction_index.aborted_in(first_offset, next_offset)
         replacement = replacement_of(first_offset, next_offset, aborted, self._segments, self._leader_epoch)
         return Hole(position, end, first_offset, next_offset, why, replacement)
 
@@ -332,7 +332,7 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
         os.utime(path, ns=(modified, modified))
     copy = Segment(path.parent, segment.base_offset, segment.config, suffix=swap.CLEANED)
     recover(copy, end_offset)
-    copy.transaction_index.replace(segment.transaction_index.between())
+    copy.transaction_index.replace(segment.transaction_index.aborted_in())
     return copy
 
 

@@ -56,7 +56,7 @@ def checked_batches(
     upper_limit: int | None,
     start: tuple[int, int] | None = None,
     *,
-    may_go_on: bool = True,
+    may_continue: bool = True,
 ) -> Iterator[tuple[int, CheckedBatch]]:
     """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
 
@@ -64,12 +64,12 @@ def checked_batches(
       other segment, it is the base offset of the next segment. None means that the limit is unknown.
     - `start`: the position and the offset of the batch at which the check begins. If it is None, the check begins at
       the file's first batch.
-    - `may_go_on`: if it is False, a batch after a gap counts as damaged, unless it ends below `upper_limit`.
+    - `may_continue`: if it is False, a batch after a gap counts as damaged, unless it ends below `upper_limit`.
 
     Raises OSError.
     """
     position, next_offset = start or (0, base_offset)
-    limit = sys.maxsize if may_go_on or upper_limit is None else upper_limit
+    limit = sys.maxsize if may_continue or upper_limit is None else upper_limit
     max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
     unconfirmed: tuple[int, CheckedBatch] | None = None
     while position < end:
@@ -99,20 +99,22 @@ def checked_batches(
 
 
 def recover(
-    segment: Segment, upper_limit: int | None = None, stop: threading.Event = NO_STOP, *, may_go_on: bool = True
+    segment: Segment, upper_limit: int | None = None, stop: threading.Event = NO_STOP, *, may_continue: bool = True
 ) -> Recovered:
     """Check all batches up to the first damaged batch, and rebuild the offset index and the time index from them.
 
     The function sets the segment's `size` to the length of the intact beginning. It does not cut damaged bytes off the
-    file, only the zeros at the end of a preallocated file. The parameters `upper_limit` and `may_go_on` are those of
+    file, only the zeros at the end of a preallocated file. The parameters `upper_limit` and `may_continue` are those of
     `checked_batches`. Raises Stopped, OSError.
     """
-    with segment.indexes_made_anew():
+    with segment.indexes_recreated():
         producers = ProducerBatches()
         segment.size, end_offset, is_damaged = 0, segment.base_offset, False
         try:
-            batches = checked_batches(Windows.of(segment.file), segment.base_offset, upper_limit, may_go_on=may_go_on)
-            for position, batch in batches:
+            windows = Windows.of(segment.file)
+            for position, batch in checked_batches(
+                windows, segment.base_offset, upper_limit, may_continue=may_continue
+            ):
                 segment.index_batch(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
                 end_offset, segment.size = batch.last_offset + 1, position + batch.size
                 if batch.producer_id >= 0:

@@ -308,7 +308,7 @@ class Manifest:
                 self._partitions[name].topic_id = topic_ids.get(name, "")
                 self._partitions[name].segments = {entry.base_offset: entry for entry in entries}
             self._is_closed = False
-            self._write_anew()
+            self._rewrite()
 
     def close(self) -> None:
         """Write into the manifest that the broker has stopped properly. Raises OSError."""
@@ -330,7 +330,7 @@ class Manifest:
             data = "".join(map(_line, lines)).encode()
             end = position + len(data)
             if position == UNKNOWN or end >= self._size or not self._is_as_written():
-                self._write_anew()
+                self._rewrite()
                 return
             with self.path.open("r+b") as file:
                 file.seek(position)
@@ -347,7 +347,7 @@ class Manifest:
         """
         return self.path.is_file() and self.path.stat().st_size == self._size
 
-    def _write_anew(self) -> None:
+    def _rewrite(self) -> None:
         lines = ["closed" if self._is_closed else "opened"]
         lines += [_file_line(name, *contents) for name, contents in self._files.items()]
         for name, partition in self._partitions.items():

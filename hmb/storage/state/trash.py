@@ -87,7 +87,7 @@ def _rename(path: Path, new_path: Path, log: Log | None, reserve: DiskReserve) -
     with NAMES_LOCK:
         reserve.write(partial(path.rename, new_path))
         if log is not None:
-            log.moved(new_path)
+            log.update_parent_dir(new_path)
     return new_path
 
 

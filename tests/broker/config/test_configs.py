@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hmb.broker.config.group_overrides import consumer_group_settings
+from hmb.broker.config.groups.overrides import consumer_group_settings
 from hmb.protocol.enums import ConfigOperation
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest

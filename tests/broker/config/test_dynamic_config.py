@@ -189,11 +189,11 @@ def test_a_default_that_differs_from_kafka_s_is_a_value_of_the_start(make: Make)
     name = "max.connections"
     config = make()
     assert places(config, name) == [(name, "4096", STATIC), (name, "2147483647", DEFAULT)]
-    assert (config.current.max_connections, config.value(name)) == (4096, "4096")
+    assert (config.current.limits.max_connections, config.value(name)) == (4096, "4096")
     config.alter("0", {name: "7"})
     assert [source for _, _, source in places(config, name)] == [OWN, STATIC, DEFAULT]
     config.alter("0", {})
-    assert config.current.max_connections == 4096
+    assert config.current.limits.max_connections == 4096
     assert places(make(max_connections="9"), name)[0] == (name, "9", STATIC)
     assert places(config, "process.roles") == [("process.roles", "broker,controller", STATIC)]
 

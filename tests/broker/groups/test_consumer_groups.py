@@ -293,7 +293,7 @@ def test_a_heartbeat_whose_change_cannot_be_written_has_no_effect(ask: Asker, mo
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Log, "append_own", full_disk)
+        patch.setattr(Log, "append_from_coordinator", full_disk)
         assert join(ask, "n").error_code == ErrorCode.NOT_COORDINATOR
         assert beat(ask, epoch).error_code == 0, "nothing is to be written for it"
     assert [member.member_id for member in described(ask).members] == ["m"]

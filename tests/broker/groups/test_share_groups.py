@@ -28,7 +28,6 @@ from hmb.protocol.messages.share_fetch import ShareFetchRequest
 from hmb.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from hmb.records import ControlType, EndTransactionMarker, read_records
-from hmb.storage.log_producers import append_marker
 from tests.broker.conftest import Asker, as_bytes
 from tests.storage.conftest import batch
 from tests.waiting import until
@@ -287,7 +286,7 @@ def test_a_group_that_reads_committed_skips_aborted_transactions(ask: Asker) -> 
     join(ask)
     log = topic(ask).log(0)
     write(ask, 2, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-    append_marker(log, EndTransactionMarker(ControlType.ABORT, 0), 7, 0)
+    log.append_marker(EndTransactionMarker(ControlType.ABORT, 0), 7, 0)
     write(ask, 3)
     write(ask, 2, producer_id=8, producer_epoch=0, base_sequence=0, transactional=True)
     data = Member(ask).fetch()

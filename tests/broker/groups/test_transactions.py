@@ -12,7 +12,6 @@ from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.records import iter_batches, read_records
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from hmb.units import now_ms
 from tests.broker.calls import fetch
 from tests.broker.conftest import LISTENER, Asker
@@ -67,7 +66,7 @@ def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, 
 
     def abort() -> bool:
         if next(looks) == 0:
-            append_marker(log, ABORT, 1, 0)
+            log.append_marker(ABORT, 1, 0)
         return False
 
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, client=ConnectedClient(is_gone=abort))
@@ -93,7 +92,7 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
     log.append(batch(1, first_timestamp=later))
     for timestamp in (later, -3):
         assert [list_offsets(ask, timestamp, level) for level in (UNCOMMITTED, COMMITTED)] == [8, -1]
-    append_marker(log, COMMIT, 1, 0)
+    log.append_marker(COMMIT, 1, 0)
     assert [list_offsets(ask, later, level) for level in (UNCOMMITTED, COMMITTED)] == [8, 8]
 
 
@@ -116,5 +115,5 @@ def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
         request = fetch(offset, partition_max_bytes=size)
         found = ask(request, version).responses[0].partitions[0]
         assert [record.offset for record in read_records(found.records)][:1] == [max(offset, 31)]
-    append_marker(log, COMMIT, 1, 0)
+    log.append_marker(COMMIT, 1, 0)
     assert not len(ask(fetch(33), version).responses[0].partitions[0].records)

@@ -39,7 +39,6 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.schema import Request, Response
 from hmb.records import Record, RecordBatch, encode_batch, read_records
 from hmb.records.control import ControlType, EndTransactionMarker
-from hmb.storage.log_producers import append_marker
 from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import LISTENER, Asker, Wire
 from tests.broker.groups.transactional_producer import Producer
@@ -152,7 +151,7 @@ def test_08_read_committed_stops_at_the_last_stable_offset_and_gets_the_aborted_
 
     assert read(0) == (batch(2).size, 0, [])
     assert read(1) == (0, 0, [])
-    append_marker(log, EndTransactionMarker(ControlType.ABORT, coordinator_epoch=0), 7, 0)
+    log.append_marker(EndTransactionMarker(ControlType.ABORT, coordinator_epoch=0), 7, 0)
     _, stable, aborted = read(1)
     assert (stable, aborted) == (3, [0])
 

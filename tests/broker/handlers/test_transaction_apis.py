@@ -267,7 +267,7 @@ def test_a_transaction_after_its_timeout_is_aborted_and_its_producer_fenced(ask:
         producer.add()
         producer.write()
     while state(ask, "slow").transaction_state == "Ongoing":
-        ask.broker.transactions.abort_late()
+        ask.broker.transactions.abort_timed_out()
     assert (state(ask, "slow").transaction_state, state(ask, "quick").transaction_state) == ("CompleteAbort", "Ongoing")
     assert slow.end() == ErrorCode.PRODUCER_FENCED
     assert quick.end() == 0

@@ -15,7 +15,7 @@ from hmb.broker import BrokerServer
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.context import Stop
 from hmb.broker.housekeeping import Housekeeper
-from hmb.broker.network.connection import has_left
+from hmb.broker.network.connection import has_disconnected
 from hmb.broker.network.listeners import BindError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.fetch import FetchRequest
@@ -220,11 +220,11 @@ def test_requests_received_before_the_stop_are_not_processed_after_it(
 def test_the_broker_notices_a_closed_connection_after_unread_requests() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert not has_left(ours)
+        assert not has_disconnected(ours)
         theirs.send(b"a request")
-        assert not has_left(ours)
+        assert not has_disconnected(ours)
         theirs.close()
-        assert has_left(ours)
+        assert has_disconnected(ours)
 
 
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(

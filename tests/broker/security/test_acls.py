@@ -12,7 +12,7 @@ import pytest
 
 import hmb
 from hmb.broker.handlers import HANDLERS
-from hmb.broker.security.acls.authorizer import Authorizer, Question
+from hmb.broker.security.acls.authorizer import AccessRequest, Authorizer
 from hmb.broker.security.acls.bindings import create_acls, new_acl
 from hmb.broker.security.acls.guards import guard_of
 from hmb.broker.security.acls.rules import OPEN
@@ -69,7 +69,7 @@ def acl(
 def decides(*acls: AccessControlEntryRecord, name: str = "t", operation: Op = Op.READ, without: bool = False) -> bool:
     authorizer = Authorizer({"User:admin"}, allows_without_acl=without)
     authorizer.load(SecurityState(acls={each.id: each for each in acls}))
-    return authorizer.allows(Question("User:alice", "127.0.0.1", operation, Kind.TOPIC, name))
+    return authorizer.allows(AccessRequest("User:alice", "127.0.0.1", operation, Kind.TOPIC, name))
 
 
 def test_the_authorizer_decides_as_kafkas_does() -> None:

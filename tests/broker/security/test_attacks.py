@@ -329,7 +329,7 @@ def test_many_forbidden_groups_are_compared_only_a_few_times() -> None:
 
 
 def test_a_user_cannot_use_up_all_delegation_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delegation, "MOST_OF_REQUESTER", 2)
+    monkeypatch.setattr(delegation, "MAX_TOKENS_OF_REQUESTER", 2)
     tokens = no_tokens(SecurityStore())
     for _ in range(2):
         tokens.create("User:alice", "User:alice", [], 1000)
@@ -354,7 +354,7 @@ def test_a_login_with_a_known_key_does_not_wait_for_the_provider(tmp_path: Path)
 
 @pytest.fixture
 def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[MonitoringPorts]:
-    monkeypatch.setattr(http_server, "MOST_OPEN", 3)
+    monkeypatch.setattr(http_server, "MAX_OPEN", 3)
     with BrokerServer() as broker:
         ports = MonitoringPorts(metrics=HttpAddress("127.0.0.1", 0))
         ports.start(broker)

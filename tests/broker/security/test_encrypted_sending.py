@@ -13,7 +13,7 @@ import pytest
 
 from hmb.broker.network import sending
 from hmb.broker.network.sending import send
-from hmb.broker.security.tls import MOST_ENCRYPTED, TlsListener, TlsSocket, shake_hands
+from hmb.broker.security.tls import MAX_ENCRYPTED_AT_ONCE, TlsListener, TlsSocket, shake_hands
 from hmb.protocol.primitives import Part
 from hmb.security.certificates import Certificates
 from hmb.security.stores import TlsSettings
@@ -75,11 +75,11 @@ def test_small_parts_are_encrypted_together(ends: Ends, tmp_path: Path, sizes: l
 
 
 def test_a_large_response_is_encrypted_in_pieces_of_one_size(ends: Ends, tmp_path: Path, sizes: list[int]) -> None:
-    records = bytes(range(256)) * (3 * MOST_ENCRYPTED // 256)
-    parts = [b"head", FileRegion(stored(tmp_path, records), 0, len(records)), b"tail" * MOST_ENCRYPTED]
-    expected = b"head" + records + b"tail" * MOST_ENCRYPTED
+    records = bytes(range(256)) * (3 * MAX_ENCRYPTED_AT_ONCE // 256)
+    parts = [b"head", FileRegion(stored(tmp_path, records), 0, len(records)), b"tail" * MAX_ENCRYPTED_AT_ONCE]
+    expected = b"head" + records + b"tail" * MAX_ENCRYPTED_AT_ONCE
     assert received(ends, parts, len(expected)) == expected
-    assert sizes == [MOST_ENCRYPTED] * 7 + [4]  # 4 is the size of "head".
+    assert sizes == [MAX_ENCRYPTED_AT_ONCE] * 7 + [4]  # 4 is the size of "head".
 
 
 def test_a_missing_part_of_a_file_ends_the_connection(ends: Ends, tmp_path: Path) -> None:

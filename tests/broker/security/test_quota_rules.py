@@ -101,7 +101,7 @@ def test_clients_of_one_user_share_its_quota() -> None:
 
 
 def test_a_client_that_changes_its_client_id_uses_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_METERS", 100)
+    monkeypatch.setattr(measuring, "MAX_METERS", 100)
     key = QuotaKey.PRODUCER_BYTE_RATE
     quotas = quotas_with({entity(client_id=None): {key: 1.0}})
     for number in range(200):

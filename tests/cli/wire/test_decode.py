@@ -130,7 +130,7 @@ def test_a_cut_request_is_shown_up_to_the_cut(run: Hmb, length: int) -> None:
 
 def test_a_crc_that_is_wrong(run: Hmb) -> None:
     result = run("decode", stdin=REQUEST.replace(b"night", b"nigth"), exit_code=5)
-    assert "byte 68: the batch's CRC is 0x6b6cc897, that of its bytes" in result.stderr
+    assert "byte 68: the batch's CRC is 0x6b6cc897, but the CRC of its bytes is" in result.stderr
     assert "b'good nigth'" in result.stdout
 
 

@@ -12,7 +12,7 @@ from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.lifecycle import BrokerServer
 from hmb.client import Consumer, Producer, TopicPartition
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.consuming.fetch_session import LEAST_PARTITIONS, LeaderSession, PartitionToFetch, SessionPart
+from hmb.client.consuming.fetch_session import LEAST_PARTITIONS, FetchRequestData, FetchSessionHandler, PartitionToFetch
 from hmb.client.consuming.positions import Position
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -29,10 +29,10 @@ def wanted(count: int = LEAST_PARTITIONS, topic_id: UUID = TOPIC_ID) -> Wanted:
     return {it: PartitionToFetch(Position(it, 100), topic_id, 0, 100) for it in partitions}
 
 
-def opened(partitions: Wanted) -> LeaderSession:
+def opened(partitions: Wanted) -> FetchSessionHandler:
     """Return a session after its first request."""
-    session = LeaderSession()
-    assert session.next(partitions, VERSION, uses_ids=True) == SessionPart(0, 0, partitions, {})
+    session = FetchSessionHandler()
+    assert session.next(partitions, VERSION, uses_ids=True) == FetchRequestData(0, 0, partitions, {})
     session.completed(7)
     return session
 
@@ -40,14 +40,14 @@ def opened(partitions: Wanted) -> LeaderSession:
 def test_a_request_names_only_what_has_changed() -> None:
     before = wanted()
     session, now = opened(before), dict(before)
-    assert session.next(before, VERSION, uses_ids=True) == SessionPart(7, 1, {}, {})
+    assert session.next(before, VERSION, uses_ids=True) == FetchRequestData(7, 1, {}, {})
     session.completed(7)
     gone, moved, new = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("t", 99)
     del now[gone]
     now[moved] = now[moved]._replace(fetch_offset=5)
     now[new] = PartitionToFetch(Position(new, 100), TOPIC_ID, 0, 100)
     part = session.next(now, VERSION, uses_ids=True)
-    assert part == SessionPart(7, 2, {moved: now[moved], new: now[new]}, {gone: before[gone]})
+    assert part == FetchRequestData(7, 2, {moved: now[moved], new: now[new]}, {gone: before[gone]})
     assert [(it.topic_id, [each.partition for each in it.partitions]) for it in part.topics] == [(TOPIC_ID, [1, 99])]
     assert [(it.topic_id, it.partitions) for it in part.forgotten_topics] == [(TOPIC_ID, [0])]
 
@@ -56,7 +56,7 @@ def test_a_response_that_is_not_completed_leads_to_a_full_fetch() -> None:
     partitions = wanted()
     session = opened(partitions)
     session.next(partitions, VERSION, uses_ids=True)
-    assert session.next(partitions, VERSION, uses_ids=True) == SessionPart(7, 0, partitions, {})
+    assert session.next(partitions, VERSION, uses_ids=True) == FetchRequestData(7, 0, partitions, {})
 
 
 @pytest.mark.parametrize("change", ["position", "topic", "names"])
@@ -70,12 +70,12 @@ def test_another_position_or_another_topic_leads_to_a_full_fetch(change: str) ->
 
 def test_few_partitions_and_old_brokers_get_no_session_and_an_open_session_ends() -> None:
     few, many = wanted(LEAST_PARTITIONS - 1), wanted()
-    assert LeaderSession().next(few, VERSION, uses_ids=True) == SessionPart(0, -1, few, {})
-    assert LeaderSession().next(many, 6, uses_ids=False) == SessionPart(0, -1, many, {})
+    assert FetchSessionHandler().next(few, VERSION, uses_ids=True) == FetchRequestData(0, -1, few, {})
+    assert FetchSessionHandler().next(many, 6, uses_ids=False) == FetchRequestData(0, -1, many, {})
     session = opened(many)
-    assert session.next(few, VERSION, uses_ids=True) == SessionPart(7, -1, few, {})
+    assert session.next(few, VERSION, uses_ids=True) == FetchRequestData(7, -1, few, {})
     session.completed(0)
-    assert session.next(many, VERSION, uses_ids=True) == SessionPart(0, 0, many, {})
+    assert session.next(many, VERSION, uses_ids=True) == FetchRequestData(0, 0, many, {})
 
 
 def test_only_an_incremental_fetch_can_lose_its_session() -> None:
@@ -86,7 +86,7 @@ def test_only_an_incremental_fetch_can_lose_its_session() -> None:
     assert not session.is_lost(ErrorCode.UNKNOWN_SERVER_ERROR)
     assert session.is_lost(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
     assert session.is_lost(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    assert session.next(partitions, VERSION, uses_ids=True) == SessionPart(0, 0, partitions, {})
+    assert session.next(partitions, VERSION, uses_ids=True) == FetchRequestData(0, 0, partitions, {})
     assert not session.is_lost(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
 
 
@@ -107,7 +107,7 @@ def test_the_broker_always_fetches_what_the_consumer_wants(steps: list[tuple[int
 
     The broker must always fetch exactly the partitions that the consumer wants.
     """
-    broker, session, now = sessions(), LeaderSession(), wanted(LEAST_PARTITIONS + 1)
+    broker, session, now = sessions(), FetchSessionHandler(), wanted(LEAST_PARTITIONS + 1)
     for number, action, fate in steps:
         partition = TopicPartition("t", number)
         before = now.pop(partition, None)
@@ -136,7 +136,7 @@ def sessions() -> FetchSessions:
     return FetchSessions(slots=1000, eviction_ms=0, clock=lambda: 0)
 
 
-def answer(broker: FetchSessions, part: SessionPart, now: Wanted) -> FetchResponse:
+def answer(broker: FetchSessions, part: FetchRequestData, now: Wanted) -> FetchResponse:
     request = FetchRequest(
         session_id=part.session_id,
         session_epoch=part.epoch,

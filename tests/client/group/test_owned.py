@@ -11,18 +11,18 @@ A0, A1, A2 = (TopicPartition("a", number) for number in range(3))
 
 def owning(*partitions: TopicPartition) -> OwnedPartitions:
     owned = OwnedPartitions()
-    owned.call_finished(owned.take_over(frozenset(partitions)))
+    owned.call_finished(owned.assign_all(frozenset(partitions)))
     return owned
 
 
 def test_a_member_gives_up_partitions_before_it_takes_over_others() -> None:
     """The member owns {a1, a2}, and its target is {a0, a1}, as in the example in the module's docstring."""
     owned, target = owning(A1, A2), frozenset({A0, A1})
-    revoked = owned.give_up_all_except(target)
+    revoked = owned.revoke_all_except(target)
     assert revoked == ListenerCall(ListenerMethod.ON_REVOKED, frozenset({A2}))
     owned.call_finished(revoked)
     assert owned.partitions == {A1}
-    assigned = owned.take_over(target)
+    assigned = owned.assign_all(target)
     assert assigned == ListenerCall(ListenerMethod.ON_ASSIGNED, frozenset({A0}))
     owned.call_finished(assigned)
     assert owned.partitions == target
@@ -30,12 +30,12 @@ def test_a_member_gives_up_partitions_before_it_takes_over_others() -> None:
 
 def test_the_member_owns_a_partition_until_the_listener_has_returned() -> None:
     owned = owning(A0)
-    assert owned.give_up_all_except(frozenset()) is not None
+    assert owned.revoke_all_except(frozenset()) is not None
     assert owned.partitions == {A0}
 
 
 def test_a_member_that_gives_up_nothing_makes_no_call() -> None:
-    assert owning(A0).give_up_all_except(frozenset({A0, A1})) is None
+    assert owning(A0).revoke_all_except(frozenset({A0, A1})) is None
 
 
 def test_a_removed_member_loses_all_partitions() -> None:

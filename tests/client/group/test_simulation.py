@@ -24,7 +24,7 @@ from hmb.client.group.consumer_member import ConsumerGroupMember
 from hmb.client.group.member import GroupMember, ListenerCall, ListenerMethod, TopicLookup, TopicLookupResult
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call as WaitingCall
-from hmb.coordinator.modern.group import ConsumerGroup
+from hmb.coordinator.consumer.group import ConsumerGroup
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -34,7 +34,7 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 from tests.client.group.members import member_settings
-from tests.coordinator.modern.consumer_driver import Topics
+from tests.coordinator.consumer.consumer_driver import Topics
 from tests.coordinator.settings import consumer_group_settings, group_settings
 
 MEMBERS = 4

@@ -25,7 +25,6 @@ from hmb.storage.config import LogConfig
 from hmb.storage.dump.entries import DumpOptions
 from hmb.storage.dump.log_files import dump, log_files
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from tests.conformance.clients import ALL_CODECS, write_confluent
 from tests.conformance.data_dir.test_data_dir import SMALL_SEGMENTS, write_every_kind_of_record
 from tests.conformance.dataset import write_lines
@@ -115,7 +114,7 @@ def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
         RecordBatch.parse(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))
     )
     for producer_id in (1, 2):
-        append_marker(log, EndTransactionMarker(ControlType.ABORT, 3), producer_id, 1)
+        log.append_marker(EndTransactionMarker(ControlType.ABORT, 3), producer_id, 1)
     log.append(
         RecordBatch.parse(encode_batch(RECORDS, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True))
     )

@@ -24,7 +24,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import java_hash
 from hmb.records import ControlType, EndTransactionMarker, Record, RecordBatch, encode_batch, encode_message_set
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
@@ -248,7 +247,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(topic: Topic) -> No
         append(log, *records, producer_id=producer, producer_epoch=0, base_sequence=0, transactional=True)
 
     def end(producer: int, how: ControlType) -> None:
-        append_marker(log, EndTransactionMarker(how, 0), producer, 0)
+        log.append_marker(EndTransactionMarker(how, 0), producer, 0)
 
     append(log, *(offset_record(1, partition=p) for p in range(4)))
     transactional(10, offset_record(2, partition=0), offset_record(2, partition=1))
@@ -276,7 +275,8 @@ def test_a_partition_that_cannot_be_read_serves_none_of_its_groups(
     append(topic.opened[damaged], offset_record(5), Record(timestamp=1, key=b"k", value=b"v"))
     journal.load(lambda key, value, producer_id: None, threading.Event())
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
-    assert f"__consumer_offsets-{damaged}: offset 1: 1 bytes are too few" in caplog.text
+    why = "the key or value of a coordinator's record has at least 2 bytes, not 1"
+    assert f"__consumer_offsets-{damaged}: offset 1: {why}" in caplog.text
     journal.check_coordinates("h")
 
 

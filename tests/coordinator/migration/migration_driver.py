@@ -13,18 +13,18 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import everything
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings, MigrationPolicy
 from hmb.coordinator.group_runner import GroupRunner, WaitingCall
 from hmb.coordinator.journal.records import GroupMetadataKey, Key, KeyAndValue, decode_key, decode_value
 from hmb.coordinator.migration.converter import GroupConverter
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.settings import ConsumerGroupSettings, MigrationPolicy
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from tests.coordinator.modern.consumer_driver import DISK_FULL, Topics
+from tests.coordinator.consumer.consumer_driver import DISK_FULL, Topics
 from tests.coordinator.settings import consumer_group_settings, group_settings
 
 AGAIN = ErrorCode.REBALANCE_IN_PROGRESS

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hmb.coordinator.classic.members import MemberIdentity
+from hmb.coordinator.consumer.settings import MigrationPolicy
 from hmb.coordinator.migration.partitions import encode_assignment
-from hmb.coordinator.modern.settings import MigrationPolicy
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.coordinator.migration.migration_driver import AGAIN, ClassicClient, MigrationDriver, settled

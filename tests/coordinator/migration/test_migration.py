@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hmb.coordinator.classic.members import MemberIdentity
+from hmb.coordinator.consumer.description import describe_consumer_group
+from hmb.coordinator.consumer.settings import MigrationPolicy
 from hmb.coordinator.group import Commit
-from hmb.coordinator.modern.description import describe_consumer_group
-from hmb.coordinator.modern.settings import MigrationPolicy
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError

@@ -22,8 +22,8 @@ from pathlib import Path
 import pytest
 
 from hmb.coordinator.classic.members import ClassicMember, MemberIdentity
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.settings import MigrationPolicy
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.settings import MigrationPolicy
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.coordinator.migration.migration_driver import ClassicClient, MigrationDriver

@@ -1,29 +1,11 @@
-"""Tests of the states of a KIP-848 group and of its members."""
+"""Tests of the states of a KIP-848 group."""
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
-from hmb.coordinator.modern.states import (
-    GROUP_STATES,
-    MEMBER_STATES,
-    GroupFacts,
-    MemberEvent,
-    MemberState,
-    state_of,
-)
+from hmb.coordinator.modern.states import GROUP_STATES, GroupFacts, state_of
 from hmb.protocol.enums import GroupState
-
-
-def test_every_event_can_happen_to_a_member_in_every_state() -> None:
-    for state, event in itertools.product(MemberState, MemberEvent):
-        assert MEMBER_STATES.allows(state, event)
-
-
-def test_the_states_of_members_have_kafkas_names() -> None:
-    assert [state.label for state in MemberState] == ["Stable", "UnrevokedPartitions", "UnreleasedPartitions"]
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_acknowledging_all_or_nothing() -> None:
 def test_acknowledging_below_the_start_offset_changes_nothing() -> None:
     records = InFlightRecords(0)
     acquire(records, "a", 0, 4)
-    records.move_start(2)
+    records.move_start_offset(2)
     acknowledge(records, "a", 0, 1, ACCEPT)
     assert states(records) == [(2, 3, "Acquired", 1)]
 

@@ -19,7 +19,7 @@ from hmb.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
     TaskIds,
 )
-from tests.coordinator.modern.consumer_driver import Topics
+from tests.coordinator.consumer.consumer_driver import Topics
 
 Topology = StreamsGroupHeartbeatRequest.Topology
 Subtopology = Topology.Subtopology

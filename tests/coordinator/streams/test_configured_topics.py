@@ -8,7 +8,7 @@ from hmb.coordinator.streams.topics import ConfiguredTopology, configure
 from hmb.coordinator.streams.topology import topology_of
 from hmb.protocol.enums import StreamsStatus
 from hmb.protocol.errors import ErrorCode, KafkaError
-from tests.coordinator.modern.consumer_driver import Topics
+from tests.coordinator.consumer.consumer_driver import Topics
 from tests.coordinator.streams.driver import CHANGELOG, REPARTITION, Subtopology, TopicInfo, Topology, word_count
 
 Group = Subtopology.CopartitionGroup

@@ -23,7 +23,7 @@ from hmb.protocol.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
 )
 from hmb.protocol.topics import TopicPartition
-from tests.coordinator.modern.consumer_driver import Topics
+from tests.coordinator.consumer.consumer_driver import Topics
 from tests.coordinator.streams.driver import (
     CHANGELOG,
     DISK_FULL,

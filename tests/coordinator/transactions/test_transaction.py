@@ -206,8 +206,8 @@ def test_when_the_epochs_are_used_up_at_an_end_the_markers_have_the_old_id() -> 
 
 def test_only_open_transactions_time_out() -> None:
     ongoing = started()
-    assert [ongoing.is_late(now) for now in (1020, 1021)] == [False, True]
-    assert not ended(True, OLD).is_late(10**9)
+    assert [ongoing.is_timed_out(now) for now in (1020, 1021)] == [False, True]
+    assert not ended(True, OLD).is_timed_out(10**9)
     over = ended(True, OLD)
     assert [over.is_idle(now, 100) for now in (139, 140)] == [False, True]
     assert not ongoing.is_idle(10**9, 100)

@@ -141,7 +141,7 @@ class Session:
 
     def wait(self, ms: str) -> Iterator[str]:
         self.now += int(ms)
-        self.transactions.abort_late()
+        self.transactions.abort_timed_out()
         yield from ()
 
     def full(self) -> Iterator[str]:

@@ -135,7 +135,7 @@ def test_a_transaction_change_that_cannot_be_written_has_no_effect(
 ) -> None:
     producer = begun(transactions)
     with monkeypatch.context() as patched:
-        patched.setattr(Log, "append_own", lambda *arguments, **options: fail())
+        patched.setattr(Log, "append_from_coordinator", lambda *arguments, **options: fail())
         assert refused(lambda: transactions.end("tx", producer, 0, committed=True)) is ErrorCode.NOT_COORDINATOR
         assert transactions.describe("tx").state is TransactionState.ONGOING
         assert refused(lambda: transactions.init_producer("new", 5_000, None)) is ErrorCode.NOT_COORDINATOR
@@ -153,10 +153,10 @@ def test_a_decided_transaction_gets_its_markers_as_soon_as_possible(
     transactions.end("tx", producer, 0, committed=False)
     assert transactions.describe("tx").state is TransactionState.PREPARE_ABORT
     assert refused(lambda: transactions.end("tx", producer, 0, committed=False)) is ErrorCode.CONCURRENT_TRANSACTIONS
-    transactions.abort_late()
+    transactions.abort_timed_out()
     assert transactions.describe("tx").state is TransactionState.PREPARE_ABORT
     markers.before = lambda: None
-    transactions.abort_late()
+    transactions.abort_timed_out()
     assert transactions.describe("tx").state is TransactionState.COMPLETE_ABORT
     assert markers.written == [(ControlType.ABORT, producer, {T0})]
 
@@ -191,7 +191,7 @@ def test_other_requests_wait_while_a_transaction_ends(transactions: TransactionC
             lambda: transactions.writing("tx", producer, T0).__enter__(),
         ):
             seen.append(refused(step))
-        transactions.complete_decided()  # This call skips the transaction, because another thread completes it.
+        transactions.complete_prepared()  # This call skips the transaction, because another thread completes it.
 
     markers.before = requests_during_the_end
     transactions.end("tx", producer, 0, committed=True)
@@ -218,7 +218,7 @@ def test_time_limits(transactions: TransactionCoordinator, markers: Markers, clo
     begun(transactions, "late", timeout=100)
     punctual = begun(transactions, "punctual", timeout=101)
     clock.now += 101
-    transactions.abort_late()
+    transactions.abort_timed_out()
     assert [(how, producer.epoch) for how, producer, _ in markers.written] == [(ControlType.ABORT, 1)]
     transactions.end("punctual", punctual, 0, committed=True)
     clock.now += 500
@@ -277,11 +277,11 @@ def test_an_error_in_one_abort_does_not_block_the_others(
         raise ZeroDivisionError("planted")
 
     markers.before = internal_error
-    transactions.abort_late()
+    transactions.abort_timed_out()
     states = sorted(each.state for each in transactions.list())
     assert states == [TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT]
     assert "'bad': the transaction is not aborted" in caplog.text and "planted" in caplog.text
-    transactions.abort_late()
+    transactions.abort_timed_out()
     assert {each.state for each in transactions.list()} == {TransactionState.COMPLETE_ABORT}
 
 
@@ -290,7 +290,7 @@ def test_an_id_that_fails_to_expire_does_not_block_the_others(
 ) -> None:
     for name in ("bad", "good"):
         transactions.init_producer(name, 5_000, None)
-    append = Log.append_own
+    append = Log.append_from_coordinator
     refusals = [FULL, ZeroDivisionError("planted")]
 
     def failing(*arguments: object, **options: object) -> object:
@@ -298,7 +298,7 @@ def test_an_id_that_fails_to_expire_does_not_block_the_others(
             raise refusals.pop()
         return append(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Log, "append_own", failing)
+    monkeypatch.setattr(Log, "append_from_coordinator", failing)
     for left in (2, 0):
         transactions.expire(0)
         assert len(transactions.list()) == left
@@ -342,7 +342,7 @@ def test_an_open_transaction_is_left_alone_while_a_part_of_the_journal_cannot_be
 ) -> None:
     start().stop(0)
     log = state_topic.logs()[1]
-    log.append_own(RecordBatch.parse(encode_batch([Record(0, 0, None, b"no key")])))
+    log.append_from_coordinator(RecordBatch.parse(encode_batch([Record(0, 0, None, b"no key")])))
     markers.open = [open_in(T0, ProducerIdAndEpoch(9_000, 3))]
     start()
     assert markers.written == []

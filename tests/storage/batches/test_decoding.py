@@ -95,7 +95,7 @@ def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch:
     """
     log.append(RecordBatch.parse(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
     assert log.offset_for_timestamp(145) == (150, 14)
-    monkeypatch.setattr("hmb.records.filtering.MOST_BATCH_RECORDS", 2)
+    monkeypatch.setattr("hmb.records.filtering.MAX_BATCH_RECORDS", 2)
     assert log.offset_for_timestamp(145) == (150, 12)
     deletion.delete_records(log, 13)
     assert log.offset_for_timestamp(145) == (150, 13)

@@ -24,12 +24,12 @@ from hmb.records import (
 )
 from hmb.records.batch import wrap_records
 from hmb.records.changed_batch import with_records
-from hmb.records.filtering import MOST_BATCH_RECORDS
+from hmb.records.filtering import MAX_BATCH_RECORDS
 from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
 from hmb.storage.batches import messages as old_messages
 from hmb.storage.batches import validation
-from hmb.storage.batches.validation import MOST_ERRORS, InvalidRecords, ProducedRecords
+from hmb.storage.batches.validation import MAX_ERRORS, InvalidRecords, ProducedRecords
 from hmb.storage.config import CODECS, LogConfig
 from hmb.storage.log import Log
 from hmb.units import HOUR_MS
@@ -126,7 +126,7 @@ def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: di
     of memory, and the response had 182 MB.
     """
     key = b"k" if "cleanup_policy" not in config else None
-    data = many_records(5 * MOST_BATCH_RECORDS, LATEST + 1, key)
+    data = many_records(5 * MAX_BATCH_RECORDS, LATEST + 1, key)
     tracemalloc.start()
     try:
         with pytest.raises(InvalidRecords) as error:
@@ -134,7 +134,7 @@ def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: di
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert error.value.errors.keys() == set(range(MOST_ERRORS))
+    assert error.value.errors.keys() == set(range(MAX_ERRORS))
     assert peak < 20 << 20  # a little more than the size of the decompressed batch
 
 
@@ -145,7 +145,7 @@ def many_records(count: int, timestamp: int, key: bytes | None) -> RecordBatch:
 
 def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log refuses a batch with too many records if it has to read each record."""
-    monkeypatch.setattr(validation, "MOST_BATCH_RECORDS", 1_000)
+    monkeypatch.setattr(validation, "MAX_BATCH_RECORDS", 1_000)
     read = 0
 
     def counted(*arguments: object) -> Iterator[PartialRecord]:
@@ -167,7 +167,7 @@ def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pyte
 def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
     log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation, "MOST_BATCH_RECORDS", 1_000)
+    monkeypatch.setattr(validation, "MAX_BATCH_RECORDS", 1_000)
     count = 2_000
     content = encode_records([*[Record(0, NOW)] * (count - 1), Record(0, LATEST + 1)], None, NOW)
     with pytest.raises(KafkaError) as error:
@@ -176,7 +176,7 @@ def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
 
 
 def test_old_messages_are_counted_too(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validation, "MOST_BATCH_RECORDS", 1_000)
+    monkeypatch.setattr(validation, "MAX_BATCH_RECORDS", 1_000)
     data = encode_message_set(at(NOW) * 1_001, 1, Codec.GZIP)
     # Both settings require that the broker reads each message.
     for config in ({"cleanup_policy": "compact"}, {"compression_type": "lz4"}):

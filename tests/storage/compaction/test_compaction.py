@@ -25,7 +25,6 @@ from hmb.storage.config import LogConfig
 from hmb.storage.failure_isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.log_producers import append_marker
 from tests.storage.conftest import delete, produced, read_all
 from tests.storage.transactions import ABORT
 
@@ -173,7 +172,7 @@ def test_an_aborted_record_hides_nothing_and_an_open_transaction_waits(log: Log)
     producer: dict[str, int] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
     log.append(change_batch([(b"k", b"committed")]))
     log.append(change_batch([(b"k", b"aborted")], base_sequence=0, **producer))
-    append_marker(log, ABORT, 7, 0)
+    log.append_marker(ABORT, 7, 0)
     begin = log.append(change_batch([(b"k", b"open")], base_sequence=1, **producer)).base_offset
     fill(log, 6)
     assert compact(log) == begin

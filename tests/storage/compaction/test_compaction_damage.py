@@ -20,7 +20,7 @@ from hmb.records import (
     encode_batch,
 )
 from hmb.records.batch import CRC_START, HEADER
-from hmb.records.filtering import MOST_BATCH_RECORDS
+from hmb.records.filtering import MAX_BATCH_RECORDS
 from hmb.records.record import encode_records
 from hmb.storage.compaction.cleaner import Cleanable, clean
 from hmb.storage.log import Log
@@ -79,7 +79,7 @@ UNREADABLE = {
     "no gzip": lambda: batch_around(b"not compressed at all", 1, Codec.GZIP),
     "too large": lambda: RecordBatch.parse(encode_batch([Record(0, 1_000, b"k", bytes(5_000))], codec=Codec.GZIP)),
     "too many": lambda: batch_around(
-        encode_records([Record(0, 1_000, b"k")] * (MOST_BATCH_RECORDS + 1), None, 1_000), MOST_BATCH_RECORDS + 1
+        encode_records([Record(0, 1_000, b"k")] * (MAX_BATCH_RECORDS + 1), None, 1_000), MAX_BATCH_RECORDS + 1
     ),
 }
 

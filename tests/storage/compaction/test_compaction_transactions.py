@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hmb.records import iter_batches
 from hmb.storage.cleanup import replacement
 from hmb.storage.log import Log
-from hmb.storage.log_producers import append_marker
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 from tests.storage.compaction.test_compaction import CONFIG, Change, Crash, change_batch, compact
@@ -58,7 +57,7 @@ class Run:
             self.first_dirty = compact(self.log, first_dirty=self.first_dirty, now=self.now)
             self.now += RETENTION // 2
         else:
-            append_marker(self.log, COMMIT if kind == "commit" else ABORT, producer, 0)
+            self.log.append_marker(COMMIT if kind == "commit" else ABORT, producer, 0)
             written = self.open.pop(producer, {})
             if kind == "commit":
                 self.committed |= written

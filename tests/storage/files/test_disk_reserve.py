@@ -20,7 +20,6 @@ from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import LARGEST, DiskReserve
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.log_producers import append_marker
 from hmb.storage.state.offset_checkpoints import START_OFFSETS
 from tests.storage.conftest import batch, read_all
 from tests.storage.transactions import COMMIT
@@ -140,10 +139,10 @@ def test_while_the_disk_is_full_logs_accept_only_records_of_the_broker(
     with pytest.raises(KafkaError, match="the disk is full") as error:
         log.append(batch(1))
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.append_own(batch(1)).base_offset == 1
-    log.append_own(batch(1, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))
+    assert log.append_from_coordinator(batch(1)).base_offset == 1
+    log.append_from_coordinator(batch(1, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))
     marker: EndTransactionMarker = COMMIT
-    assert append_marker(log, marker, 1, 0).base_offset == 3
+    assert log.append_marker(marker, 1, 0).base_offset == 3
     set_room(LARGEST)
     logs.watch_disk()
     with pytest.raises(KafkaError, match="the disk is full"):

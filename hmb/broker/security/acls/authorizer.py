@@ -29,7 +29,7 @@ from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPe
 from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
-MOST_DECISIONS = 10_000  # the authorizer stores at most this number of decisions
+MAX_DECISIONS = 10_000  # the authorizer stores at most this number of decisions
 EVERYBODY, EVERYTHING, EVERYWHERE = f"{USER}:*", "*", "*"
 INCLUDED_IN = {
     AclOperation.DESCRIBE: {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER},
@@ -42,8 +42,8 @@ Writable: TypeAlias = tuple[str, str, str, UUID]
 """The principal and the host of a client, and the name and the id of a topic to which the client may write."""
 
 
-class Question(NamedTuple):
-    """A question to the authorizer: whether a principal on a host may perform an operation on a resource.
+class AccessRequest(NamedTuple):
+    """A request to the authorizer: whether a principal on a host may perform an operation on a resource.
 
     `host` is an IP address in its normal form.
     """
@@ -92,7 +92,7 @@ class Authorizer:
         self.super_users = frozenset(super_users)
         self._allows_without_acl = allows_without_acl
         self._index = AclIndex(())
-        self._decisions: dict[Question, bool] = {}
+        self._decisions: dict[AccessRequest, bool] = {}
         self.writable: set[Writable] = set()  # the topics of permitted Produce requests (rule_guards.py: guard_produce)
 
     def load(self, state: SecurityState) -> None:
@@ -106,50 +106,50 @@ class Authorizer:
 
         If the log must contain a line for each permitted operation (DEBUG), a topic in `writable` would have no line.
         """
-        return len(self.writable) < MOST_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
+        return len(self.writable) < MAX_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 
-    def allows(self, question: Question) -> bool:
-        """Return the decision about a question, and log it: a refusal at INFO, a permission at DEBUG."""
-        decision = self.decision(question)
+    def allows(self, access_request: AccessRequest) -> bool:
+        """Return the decision about a request, and log it: a refusal at INFO, a permission at DEBUG."""
+        decision = self.decision(access_request)
         if not decision:
-            LOGGER.info("denied: %s", question)
+            LOGGER.info("denied: %s", access_request)
         elif LOGGER.isEnabledFor(logging.DEBUG):
-            LOGGER.debug("allowed: %s", question)
+            LOGGER.debug("allowed: %s", access_request)
         return decision
 
-    def decision(self, question: Question) -> bool:
-        """Return the decision about a question, without logging it.
+    def decision(self, access_request: AccessRequest) -> bool:
+        """Return the decision about a request, without logging it.
 
         Handlers call this method to leave forbidden resources out of a list.
         """
         decisions = self._decisions
-        decision = decisions.get(question)
+        decision = decisions.get(access_request)
         if decision is None:
-            decision = self._decide(question)
-            if len(decisions) < MOST_DECISIONS:
-                decisions[question] = decision
+            decision = self._decide(access_request)
+            if len(decisions) < MAX_DECISIONS:
+                decisions[access_request] = decision
         return decision
 
-    def _decide(self, question: Question) -> bool:
-        if question.principal in self.super_users:
+    def _decide(self, access_request: AccessRequest) -> bool:
+        if access_request.principal in self.super_users:
             return True
-        acls = list(self._index.of(question.resource_type, question.name))
+        acls = list(self._index.of(access_request.resource_type, access_request.name))
         if not acls:
             return self._allows_without_acl
-        matching = [acl for acl in acls if _matches(acl, question)]
+        matching = [acl for acl in acls if _matches(acl, access_request)]
         if any(acl.permission_type == AclPermission.DENY for acl in matching):
             return False
         return any(acl.permission_type == AclPermission.ALLOW for acl in matching)
 
-    def allows_any(self, question: Question) -> bool:
-        """Return whether the operation is permitted on at least one resource of the question's type.
+    def allows_any(self, access_request: AccessRequest) -> bool:
+        """Return whether the operation is permitted on at least one resource of the request's type.
 
-        `question.name` is not used. The answer is an approximation: an ACL with DENY counts only if it forbids the
-        operation on all resources of the type.
+        `access_request.name` is not used. The answer is an approximation: an ACL with DENY counts only if it forbids
+        the operation on all resources of the type.
         """
-        if question.principal in self.super_users:
+        if access_request.principal in self.super_users:
             return True
-        acls = [acl for acl in self._index.of_type(question.resource_type) if _matches(acl, question)]
+        acls = [acl for acl in self._index.of_type(access_request.resource_type) if _matches(acl, access_request)]
         denied = {(a.pattern_type, a.resource_name) for a in acls if a.permission_type == AclPermission.DENY}
         if (AclPatternType.LITERAL, EVERYTHING) in denied:
             return False
@@ -157,16 +157,16 @@ class Authorizer:
         return self._allows_without_acl or bool(allowed - denied)
 
 
-def _matches(acl: AccessControlEntryRecord, question: Question) -> bool:
-    """Return whether the principal, the host and the operation of an ACL match the question."""
-    if acl.principal not in (question.principal, EVERYBODY) or (
-        acl.host != EVERYWHERE and normal_address(acl.host) != question.host
+def _matches(acl: AccessControlEntryRecord, access_request: AccessRequest) -> bool:
+    """Return whether the principal, the host and the operation of an ACL match the request."""
+    if acl.principal not in (access_request.principal, EVERYBODY) or (
+        acl.host != EVERYWHERE and normal_address(acl.host) != access_request.host
     ):
         return False
-    if acl.operation in (question.operation, AclOperation.ALL):
+    if acl.operation in (access_request.operation, AclOperation.ALL):
         return True
     is_permission = acl.permission_type == AclPermission.ALLOW
-    return is_permission and acl.operation in INCLUDED_IN.get(question.operation, ())
+    return is_permission and acl.operation in INCLUDED_IN.get(access_request.operation, ())
 
 
 class Access(NamedTuple):
@@ -177,18 +177,18 @@ class Access(NamedTuple):
     host: str
 
     def may(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
-        return self.authorizer.allows(Question(self.principal, self.host, operation, resource_type, name))
+        return self.authorizer.allows(AccessRequest(self.principal, self.host, operation, resource_type, name))
 
     def decision(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
         """Return the same as `may`, without logging the decision.
 
         Handlers call this method to leave forbidden resources out of a list.
         """
-        return self.authorizer.decision(Question(self.principal, self.host, operation, resource_type, name))
+        return self.authorizer.decision(AccessRequest(self.principal, self.host, operation, resource_type, name))
 
     def may_with_cluster(self, operation: AclOperation) -> bool:
         return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME)
 
     def may_with_any_topic(self, operation: AclOperation) -> bool:
-        question = Question(self.principal, self.host, operation, AclResourceType.TOPIC, "")
-        return self.authorizer.allows_any(question)
+        access_request = AccessRequest(self.principal, self.host, operation, AclResourceType.TOPIC, "")
+        return self.authorizer.allows_any(access_request)

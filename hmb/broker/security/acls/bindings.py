@@ -17,7 +17,7 @@ from hmb.broker.security.store import SecurityState, SecurityStore
 from hmb.protocol.enums import CLUSTER_NAME, AclOperation, AclPatternType, AclPermission, AclResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-MOST_ACLS = 10_000  # a broker stores at most this number of ACLs
+MAX_ACLS = 10_000  # a broker stores at most this number of ACLs
 LONGEST_ACL_TEXT = 1000  # characters in a principal, in a host, or in the name of a resource
 
 
@@ -132,8 +132,8 @@ def create_acls(store: SecurityStore, new: Sequence[AccessControlEntryRecord]) -
             if _content(acl) not in known:
                 known.add(_content(acl))
                 acls[acl.id] = acl
-        if len(acls) > max(MOST_ACLS, len(state.acls)):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker has at most {MOST_ACLS} ACLs")
+        if len(acls) > max(MAX_ACLS, len(state.acls)):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker has at most {MAX_ACLS} ACLs")
         return replace(state, acls=acls) if len(acls) > len(state.acls) else state
 
     store.change(compute)

@@ -18,7 +18,7 @@ from hmb.protocol.messages.describe_client_quotas import DescribeClientQuotasReq
 from hmb.security.ip_addresses import addresses_of
 
 Component = DescribeClientQuotasRequest.ComponentData
-MOST_QUOTAS = 10_000  # a broker stores the quotas of at most this number of entities
+MAX_QUOTAS = 10_000  # a broker stores the quotas of at most this number of entities
 LONGEST_NAME = 1000  # characters
 FRACTION = 1e-6  # a number is whole if it is this close to a whole number
 WHOLE = {  # the quotas that are whole numbers, with their greatest value
@@ -52,9 +52,9 @@ def alter(
             quotas[entity] = {key: value for key, value in values.items() if value is not None}
             if not quotas[entity]:
                 del quotas[entity]
-            elif len(quotas) > max(MOST_QUOTAS, len(state.quotas)):
+            elif len(quotas) > max(MAX_QUOTAS, len(state.quotas)):
                 del quotas[entity]
-                why = f"at most {MOST_QUOTAS} entities have quotas"
+                why = f"at most {MAX_QUOTAS} entities have quotas"
                 errors[entity] = KafkaError(ErrorCode.INVALID_REQUEST, why)
         return state if validate_only or quotas == state.quotas else replace(state, quotas=quotas)
 

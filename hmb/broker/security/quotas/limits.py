@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 from hmb.broker.security.store import Quotas
 from hmb.protocol.enums import QuotaEntityType
 
-MOST_FOUND = 10_000  # limit for the stored results of look-ups
+MAX_CACHED_LIMITS = 10_000  # limit for the stored results of look-ups
 USER, CLIENT_ID, IP = QuotaEntityType.USER, QuotaEntityType.CLIENT_ID, QuotaEntityType.IP
 
 
@@ -76,7 +76,7 @@ class Limits:
         try:
             return self._found[key, client]
         except KeyError:
-            if len(self._found) >= MOST_FOUND:
+            if len(self._found) >= MAX_CACHED_LIMITS:
                 self._found.clear()
             found = self._found[key, client] = self._most_specific(key, client)
             return found

@@ -17,7 +17,7 @@ from hmb.protocol.enums import QuotaKey
 from hmb.security.ip_addresses import addresses_of
 from hmb.storage.clock import SYSTEM_CLOCK
 
-MOST_METERS = 10_000  # Above this number, the broker forgets the longest unused meter. Clients choose their client ids.
+MAX_METERS = 10_000  # Above this number, the broker forgets the longest unused meter. Clients choose their client ids.
 Meter = TypeVar("Meter", RateWindow, TokenBucket)
 MeterKey: TypeAlias = tuple[str, str | None, str | None]  # the key of the quota, and two names of the clients
 LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
@@ -140,7 +140,7 @@ def _meter(meters: dict[MeterKey, Meter], key: MeterKey, new: Callable[[], Meter
     meter = meters.pop(key, None)
     if meter is None:
         meter = new()
-        if len(meters) >= MOST_METERS:
+        if len(meters) >= MAX_METERS:
             del meters[next(iter(meters))]
     meters[key] = meter
     return meter

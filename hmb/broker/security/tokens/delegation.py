@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from hmb.broker.security.scram import TokenCredential
     from hmb.security.scram import ScramCredential, ScramMechanism
 
-MOST_TOKENS = 10_000  # a broker stores at most this number of tokens
-MOST_OF_REQUESTER = 1_000  # the tokens that one user may create, so that tokens are left for all others
-MOST_RENEWERS = 100
+MAX_TOKENS = 10_000  # a broker stores at most this number of tokens
+MAX_TOKENS_OF_REQUESTER = 1_000  # the tokens that one user may create, so that tokens are left for all others
+MAX_RENEWERS = 100
 LONGEST_NAME = 1_000  # characters of a principal
 LONGEST_NAMES = 10_000  # characters of all principals in a token
 
@@ -99,7 +99,7 @@ class DelegationTokens:
         if any(not each.startswith(f"{USER}:") for each in (*allowed, owner)):
             raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
         lengths = [len(each) for each in (*allowed, owner)]
-        if len(allowed) > MOST_RENEWERS or max(lengths) > LONGEST_NAME or sum(lengths) > LONGEST_NAMES:
+        if len(allowed) > MAX_RENEWERS or max(lengths) > LONGEST_NAME or sum(lengths) > LONGEST_NAMES:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the token has too many renewers, or too long a name")
         now, longest = self._now(), self._settings.max_lifetime
         max_time = now + (min(max_lifetime, longest) if max_lifetime > 0 else longest)
@@ -114,10 +114,10 @@ class DelegationTokens:
         )
 
         def compute(state: SecurityState) -> SecurityState:
-            if len(state.tokens) >= MOST_TOKENS:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker has at most {MOST_TOKENS} delegation tokens")
-            if sum(each.requester == requester for each in state.tokens.values()) >= MOST_OF_REQUESTER:
-                why = f"{requester} has created {MOST_OF_REQUESTER} delegation tokens that have not expired"
+            if len(state.tokens) >= MAX_TOKENS:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"a broker has at most {MAX_TOKENS} delegation tokens")
+            if sum(each.requester == requester for each in state.tokens.values()) >= MAX_TOKENS_OF_REQUESTER:
+                why = f"{requester} has created {MAX_TOKENS_OF_REQUESTER} delegation tokens that have not expired"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, why)
             return replace(state, tokens={**state.tokens, token.token_id: token})
 

@@ -12,6 +12,7 @@ INVALID_REQUEST.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from sys import getsizeof
 
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -21,9 +22,14 @@ MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes: the limit for the metadata of all me
 SMALL = 4096  # bytes: for a member with at most this much metadata, the broker does not check the total
 
 
-def check_room(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
+def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
     """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a new member of `size` bytes exceeds a memory limit."""
     if size > MAX_MEMBER_SIZE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"metadata of {size} bytes; the limit is {MAX_MEMBER_SIZE}")
     if size > SMALL and size + sum(runner.machine.size for runner in groups()) > MAX_TOTAL_SIZE:
         raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members would need more than {MAX_TOTAL_SIZE} bytes")
+
+
+def subscription_size(topics: Iterable[str], regex: str | None) -> int:
+    """Return the approximate memory that a subscription uses, in bytes."""
+    return sum(map(getsizeof, topics)) + len(regex or "")

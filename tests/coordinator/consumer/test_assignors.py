@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.coordinator.modern.assignors import ASSIGNORS, MemberToAssign, Targets, assign_range, assign_uniform
+from hmb.coordinator.consumer.assignors import ASSIGNORS, MemberToAssign, Targets, assign_range, assign_uniform
 from hmb.protocol.topics import PartitionId
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))

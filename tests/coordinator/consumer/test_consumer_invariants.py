@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.coordinator.modern.consumer_driver import Client, ConsumerDriver, Topics
+from tests.coordinator.consumer.consumer_driver import Client, ConsumerDriver, Topics
 from tests.coordinator.settings import consumer_group_settings
 
 NAMES = ["a", "b", "c"]

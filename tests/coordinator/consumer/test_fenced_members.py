@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hmb.coordinator.modern.member import ConsumerMember
+from hmb.coordinator.consumer.member import ConsumerMember
 from hmb.coordinator.share.member import ShareMember
 from hmb.protocol.enums import STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError

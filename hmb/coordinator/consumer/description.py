@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.records import by_topic
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.modern.partitions import named_partitions
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
 from hmb.protocol.topics import PartitionId
 
 DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 Member = DescribedConsumerGroup.Member
-TopicT = TypeVar("TopicT")
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1  # the member types: which protocol the member uses
 
 
@@ -52,17 +50,3 @@ def _member(member: ConsumerMember, target: Iterable[PartitionId], topics: Clust
 def _assignment(partitions: Iterable[PartitionId], topics: ClusterTopics) -> Member.Assignment:
     named = named_partitions(partitions, topics, Member.Assignment.TopicPartitions)
     return Member.Assignment(topic_partitions=named)
-
-
-def named_partitions(
-    partitions: Iterable[PartitionId], topics: ClusterTopics, make: Callable[..., TopicT]
-) -> list[TopicT]:
-    """Return the partitions grouped by topic. `make` is the class of a topic in the response.
-
-    Omit deleted topics, because the broker no longer knows their names.
-    """
-    return [
-        make(topic_id=id, topic_name=topic.name, partitions=numbers)
-        for id, numbers in by_topic(partitions).items()
-        if (topic := topics.by_id(id)) is not None
-    ]

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.consumer.states import MemberState
 from hmb.coordinator.group import Commit
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.states import MemberState
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from hmb.protocol.topics import PartitionId, TopicPartition
-from tests.coordinator.modern.consumer_driver import Client, ConsumerDriver, Topics
+from tests.coordinator.consumer.consumer_driver import Client, ConsumerDriver, Topics
 from tests.coordinator.settings import consumer_group_settings
 
 

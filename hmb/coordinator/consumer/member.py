@@ -29,29 +29,29 @@ Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentB
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from sys import getsizeof
 from typing import NamedTuple
 from uuid import UUID
 
+from hmb.coordinator.consumer.classic_metadata import ClassicMetadata
+from hmb.coordinator.consumer.states import MEMBER_STATES, MemberEvent, MemberState
 from hmb.coordinator.group import Commit
-from hmb.coordinator.modern.classic_metadata import ClassicMetadata
-from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
+from hmb.coordinator.member_memory import subscription_size
+from hmb.coordinator.modern.member_epoch import check_commit_version, check_fetch_epoch, fenced
 from hmb.protocol.enums import STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.topics import PartitionId
 
 Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member received it
 
 
-class Goal(NamedTuple):
+class MemberTarget(NamedTuple):
     """The target assignment of a member, and the other facts that decide the member's next step."""
 
     epoch: int  # the epoch of the target assignment
-    target: frozenset[PartitionId]
+    partitions: frozenset[PartitionId]  # the target assignment
     read: frozenset[UUID]  # the ids of the topics that the member reads now
     is_taken: Callable[[PartitionId], bool]  # returns whether any member owns the partition
     subscription_changed: bool = False  # whether the current request has changed the subscription
@@ -168,17 +168,17 @@ class ConsumerMember:
         """Return a copy of a static member that leaves but will join again. The copy keeps the assigned partitions."""
         return replace(self, epoch=STATIC_LEAVE_EPOCH, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
-    def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member after one step towards its target assignment (`goal`).
+    def reconciled(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
+        """Return the member after one step towards its target assignment (`target`).
 
         `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed.
         """
         match self.state:
-            case MemberState.STABLE if self.epoch == goal.epoch:
-                return self._without_unread(goal, owned) if goal.subscription_changed else self
+            case MemberState.STABLE if self.epoch == target.epoch:
+                return self._without_unread(target, owned) if target.subscription_changed else self
             case MemberState.UNREVOKED_PARTITIONS if _owns(self.revoking, owned):
-                return self._without_unread(goal, owned) if goal.subscription_changed else self
-        return self._next(goal, owned)
+                return self._without_unread(target, owned) if target.subscription_changed else self
+        return self._next(target, owned)
 
     @property
     def revocation_timeout(self) -> int | None:
@@ -192,24 +192,24 @@ class ConsumerMember:
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch
 
-    def _next(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        target = {partition for partition in goal.target if partition.topic_id in goal.read}
-        kept = {partition: epoch for partition, epoch in self.assigned.items() if partition in target}
-        revoking = {partition: epoch for partition, epoch in self.assigned.items() if partition not in target}
+    def _next(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
+        wanted = {partition for partition in target.partitions if partition.topic_id in target.read}
+        kept = {partition: epoch for partition, epoch in self.assigned.items() if partition in wanted}
+        revoking = {partition: epoch for partition, epoch in self.assigned.items() if partition not in wanted}
         if revoking and _owns(revoking, owned):
             return self._moved(self._after(MemberEvent.MUST_REVOKE), self.epoch, kept, revoking)
-        missing = target - kept.keys()
-        free = {each for each in missing if each in self.revoking or not goal.is_taken(each)}
+        missing = wanted - kept.keys()
+        free = {each for each in missing if each in self.revoking or not target.is_taken(each)}
         event = MemberEvent.REACHES_TARGET if free == missing else MemberEvent.MUST_WAIT
-        return self._moved(self._after(event), goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
+        return self._moved(self._after(event), target.epoch, {**kept, **dict.fromkeys(free, target.epoch)}, {})
 
-    def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
+    def _without_unread(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the member without the partitions of topics to which the member no longer subscribes.
 
         The target assignment can still contain these partitions, if the coordinator computed the target before the
         subscription changed.
         """
-        unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}
+        unread = {each: epoch for each, epoch in self.assigned.items() if each.topic_id not in target.read}
         if not unread:
             return self
         kept = {partition: epoch for partition, epoch in self.assigned.items() if partition not in unread}
@@ -223,42 +223,6 @@ class ConsumerMember:
 
     def _moved(self, state: MemberState, epoch: int, assigned: Owned, revoking: Owned) -> ConsumerMember:
         return replace(self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking)
-
-
-def check_fetch_epoch(epoch: int, known: int) -> None:
-    """Check the member epoch in a fetch of committed offsets. `known` is the epoch that the coordinator knows.
-
-    Raises STALE_MEMBER_EPOCH.
-    """
-    if epoch != known:
-        raise KafkaError(
-            ErrorCode.STALE_MEMBER_EPOCH,
-            f"The received member epoch {epoch} does not match the expected member epoch {known}.",
-        )
-
-
-def fenced(group_type: GroupType, epoch: int, known: int) -> KafkaError:
-    """Return the error for a heartbeat with the member epoch `epoch`. The coordinator knows the epoch `known`."""
-    relation = "greater" if epoch > known else "smaller"
-    return KafkaError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The {group_type.value} group member has a {relation} member epoch ({epoch}) than the one known by the group "
-        f"coordinator ({known}). The member must abandon all its partitions and rejoin.",
-    )
-
-
-def check_commit_version(group_type: GroupType, commit: Commit) -> None:
-    """Raise UNSUPPORTED_VERSION if the version of a commit request is too old to contain a member epoch."""
-    if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"OffsetCommit version 9 or above must be used by members using the {group_type.value} group protocol",
-        )
-
-
-def subscription_size(topics: Iterable[str], regex: str | None) -> int:
-    """Return the approximate memory that a subscription uses, in bytes."""
-    return sum(map(getsizeof, topics)) + len(regex or "")
 
 
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:

@@ -9,13 +9,12 @@ Source: KIP-848; Kafka's `GroupCoordinatorService`.
 from __future__ import annotations
 
 from hmb.coordinator.cluster_topics import MayDescribe, everything
+from hmb.coordinator.consumer.description import DescribedConsumerGroup, describe_consumer_group
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.heartbeat import check_heartbeat
 from hmb.coordinator.group_runner import GroupRunner
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.member_room import check_room
-from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.heartbeat import check_heartbeat
-from hmb.coordinator.modern.member import subscription_size
+from hmb.coordinator.member_memory import check_memory, subscription_size
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -41,7 +40,7 @@ class ConsumerGroupRequests:
         """
         check_heartbeat(request, version)
         size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)
-        check_room(size, self._groups.all)
+        check_memory(size, self._groups.all)
         runner, converter = self._find(request), self._groups.converter
         return runner.step(
             lambda now: converter.consumer_heartbeat(runner, request, client_id, client_host, now, may_describe),

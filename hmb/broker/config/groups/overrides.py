@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from hmb.broker.config.broker import BROKER_CONFIGS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigDescription
+from hmb.broker.config.groups.share import GROUP_ONLY, check_offset_reset
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
-from hmb.broker.config.share_groups import GROUP_ONLY, check_offset_reset
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.modern.settings import ConsumerGroupSettings, MigrationPolicy
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings, MigrationPolicy
 from hmb.coordinator.share.settings import ShareGroupSettings
 from hmb.protocol.enums import ISOLATION_LEVELS, ConfigSource, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -55,10 +55,10 @@ GROUP_KEYS = {
 def classic_group_settings(config: BrokerConfig) -> GroupSettings:
     """Return the settings that apply to every classic group."""
     return GroupSettings(
-        min_session_timeout=config.group_min_session,
-        max_session_timeout=config.group_max_session,
-        initial_delay=config.group_initial_delay,
-        max_size=config.group_max_size,
+        min_session_timeout=config.classic.min_session_timeout,
+        max_session_timeout=config.classic.max_session_timeout,
+        initial_delay=config.classic.initial_delay,
+        max_size=config.classic.max_size,
     )
 
 
@@ -66,11 +66,11 @@ def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupS
     """Return the current settings of a consumer group. The coordinator calls this function at each heartbeat."""
     config, own = broker.current, broker.altered_of_group(group)
     return ConsumerGroupSettings(
-        session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
-        heartbeat_interval=int(own.get("consumer.heartbeat.interval.ms", config.consumer_heartbeat)),
-        assignment_interval=int(own.get("consumer.assignment.interval.ms", config.consumer_assignment)),
-        max_size=config.consumer_max_size,
-        migration_policy=MigrationPolicy(config.consumer_migration_policy),
+        session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer.session_timeout)),
+        heartbeat_interval=int(own.get("consumer.heartbeat.interval.ms", config.consumer.heartbeat_interval)),
+        assignment_interval=int(own.get("consumer.assignment.interval.ms", config.consumer.assignment_interval)),
+        max_size=config.consumer.max_size,
+        migration_policy=MigrationPolicy(config.consumer.migration_policy),
     )
 
 
@@ -79,13 +79,13 @@ def share_group_settings(broker: DynamicConfig, group: str) -> ShareGroupSetting
     config, own = broker.current, broker.altered_of_group(group)
     only = {name: own.get(name, key.default_text or "") for name, key in GROUP_ONLY.items()}
     return ShareGroupSettings(
-        session_timeout=int(own.get("share.session.timeout.ms", config.share_session)),
-        heartbeat_interval=int(own.get("share.heartbeat.interval.ms", config.share_heartbeat)),
-        assignment_interval=int(own.get("share.assignment.interval.ms", config.share_assignment)),
-        max_size=config.share_max_size,
-        lock_duration=int(own.get("share.record.lock.duration.ms", config.share_lock_duration)),
-        delivery_limit=int(own.get("share.delivery.count.limit", config.share_delivery_limit)),
-        max_locks=int(own.get("share.partition.max.record.locks", config.share_max_locks)),
+        session_timeout=int(own.get("share.session.timeout.ms", config.share.session_timeout)),
+        heartbeat_interval=int(own.get("share.heartbeat.interval.ms", config.share.heartbeat_interval)),
+        assignment_interval=int(own.get("share.assignment.interval.ms", config.share.assignment_interval)),
+        max_size=config.share.max_size,
+        lock_duration=int(own.get("share.record.lock.duration.ms", config.share.lock_duration)),
+        delivery_limit=int(own.get("share.delivery.count.limit", config.share.delivery_limit)),
+        max_locks=int(own.get("share.partition.max.record.locks", config.share.max_locks)),
         offset_reset=only["share.auto.offset.reset"],
         reads_committed=ISOLATION_LEVELS[only["share.isolation.level"]] is IsolationLevel.READ_COMMITTED,
         allows_renew=only["share.renew.acknowledge.enable"] == "true",
@@ -98,12 +98,12 @@ def streams_group_settings(broker: DynamicConfig, group: str) -> StreamsGroupSet
 
     config, own = broker.current, broker.altered_of_group(group)
     return StreamsGroupSettings(
-        session_timeout=int(own.get("streams.session.timeout.ms", config.streams_session)),
-        heartbeat_interval=int(own.get("streams.heartbeat.interval.ms", config.streams_heartbeat)),
-        assignment_interval=int(own.get("streams.assignment.interval.ms", config.streams_assignment)),
-        max_size=config.streams_max_size,
-        standby_replicas=int(own.get("streams.num.standby.replicas", config.streams_standby)),
-        initial_delay=int(own.get("streams.initial.rebalance.delay.ms", config.streams_initial_delay)),
+        session_timeout=int(own.get("streams.session.timeout.ms", config.streams.session_timeout)),
+        heartbeat_interval=int(own.get("streams.heartbeat.interval.ms", config.streams.heartbeat_interval)),
+        assignment_interval=int(own.get("streams.assignment.interval.ms", config.streams.assignment_interval)),
+        max_size=config.streams.max_size,
+        standby_replicas=int(own.get("streams.num.standby.replicas", config.streams.standby_replicas)),
+        initial_delay=int(own.get("streams.initial.rebalance.delay.ms", config.streams.initial_delay)),
     )
 
 

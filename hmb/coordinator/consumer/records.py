@@ -1,45 +1,32 @@
 """Converts the members of KIP-848 groups to values of records, and values to members.
 
-The journal stores a group as many small records (base_state.py). Three of these records belong to one member: its
-subscription, its target assignment and its current assignment. For example, a group has a thousand members, and one
+The journal stores a group as many small records (modern/base_state.py). Three of these records belong to one member:
+its subscription, its target assignment and its current assignment. For example, a group has a thousand members, and one
 member gives up a partition with its heartbeat. The coordinator then writes only one record, the current assignment of
 this member.
-
-The functions `partitions_of` and `topics_of` convert lists of partitions. The modules for share groups and for
-heartbeat messages also use these two functions.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Protocol, TypeVar
-from uuid import UUID
 
+from hmb.coordinator.consumer.classic_metadata import ClassicMetadata
+from hmb.coordinator.consumer.member import ConsumerMember, Owned
+from hmb.coordinator.consumer.states import MemberState
 from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupTargetAssignmentMemberValue,
 )
-from hmb.coordinator.modern.classic_metadata import ClassicMetadata
-from hmb.coordinator.modern.member import ConsumerMember, Owned
-from hmb.coordinator.modern.states import MemberState
+from hmb.coordinator.modern.partitions import by_topic, partitions_of, topics_of
 from hmb.protocol.topics import PartitionId
 
 ClassicMemberMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 CurrentPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
-T = TypeVar("T")
-
-
-class TopicWithPartitions(Protocol):
-    """A topic id and the numbers of some partitions of this topic, in a record or in a message."""
-
-    topic_id: UUID
-    partitions: list[int]
 
 
 def metadata_value(member: ConsumerMember) -> ConsumerGroupMemberMetadataValue:
@@ -107,24 +94,6 @@ def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssign
         assigned=_owned(value.assigned_partitions, value.member_epoch),
         revoking=_owned(value.partitions_pending_revocation, value.member_epoch),
     )
-
-
-def partitions_of(topics: Iterable[TopicWithPartitions]) -> frozenset[PartitionId]:
-    """Return the partitions that a record or a message contains."""
-    return frozenset(PartitionId(topic.topic_id, number) for topic in topics for number in topic.partitions)
-
-
-def topics_of(kind: Callable[..., T], partitions: Iterable[PartitionId]) -> list[T]:
-    """Return one object of the class `kind` for each topic, with the topic id and the partition numbers."""
-    return [kind(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()]
-
-
-def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
-    """Return the partitions as a mapping from topic id to sorted partition numbers."""
-    topics: dict[UUID, list[int]] = defaultdict(list)
-    for topic_id, number in sorted(partitions):
-        topics[topic_id].append(number)
-    return topics
 
 
 def _classic_value(classic: ClassicMetadata) -> ClassicMemberMetadata:

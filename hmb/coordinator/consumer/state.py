@@ -1,7 +1,7 @@
 """The members, epochs and target assignment of a KIP-848 group, and the records that store them.
 
-`ConsumerState` adds three things to `ModernState` (base_state.py): static members, the owner of each partition, and the
-results of regular expressions.
+`ConsumerState` adds three things to `ModernState` (modern/base_state.py): static members, the owner of each partition,
+and the results of regular expressions.
 
 Source: KIP-848; Kafka's `ConsumerGroup`.
 """
@@ -10,6 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.consumer.records import (
+    current_value,
+    metadata_value,
+    target_of,
+    target_value,
+    with_current,
+    with_metadata,
+)
 from hmb.coordinator.journal.records import (
     KEYS,
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -24,15 +33,6 @@ from hmb.coordinator.journal.records import (
     KeyAndValue,
 )
 from hmb.coordinator.modern.base_state import ModernState, RecordTypes
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.records import (
-    current_value,
-    metadata_value,
-    target_of,
-    target_value,
-    with_current,
-    with_metadata,
-)
 from hmb.protocol.topics import PartitionId
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 
-from hmb.broker.config.keys import ConfigError, ConfigKey, setting
+from hmb.broker.config.keys import ConfigError, ConfigKey, Settings, setting
 from hmb.broker.config.keys import dynamic_setting as _dynamic
-from hmb.broker.config.streams_groups import StreamsConfig
 from hmb.coordinator.share.settings import BY_DURATION, EARLIEST, LATEST
 from hmb.protocol.enums import INT32_MAX, ISOLATION_LEVELS, ConfigType
 from hmb.units import MIB
@@ -19,98 +18,98 @@ from hmb.units import MIB
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
 
 
-class ShareConfig(StreamsConfig):
+class ShareGroupConfig(Settings):
     """The settings of a broker for share groups. Times are in ms."""
 
-    share_session: int = setting(
+    session_timeout: int = setting(
         "group.share.session.timeout.ms", 45_000,
         "A member of a share group that sends no heartbeat for this time is removed.", 1, INT32_MAX
     )
-    share_session_min: int = setting(
+    min_session_timeout: int = setting(
         "group.share.min.session.timeout.ms", 45_000,
         "The shortest session timeout that may be set for a share group.", 1, INT32_MAX
     )
-    share_session_max: int = setting(
+    max_session_timeout: int = setting(
         "group.share.max.session.timeout.ms", 60_000,
         "The longest session timeout that may be set for a share group.", 1, INT32_MAX
     )
-    share_heartbeat: int = setting(
+    heartbeat_interval: int = setting(
         "group.share.heartbeat.interval.ms", 5_000,
         "The time between two heartbeats of a member of a share group.", 1, INT32_MAX
     )
-    share_heartbeat_min: int = setting(
+    min_heartbeat_interval: int = setting(
         "group.share.min.heartbeat.interval.ms", 5_000,
         "The shortest heartbeat interval that may be set for a share group.", 1, INT32_MAX
     )
-    share_heartbeat_max: int = setting(
+    max_heartbeat_interval: int = setting(
         "group.share.max.heartbeat.interval.ms", 15_000,
         "The longest heartbeat interval that may be set for a share group.", 1, INT32_MAX
     )
-    share_assignment: int = _dynamic(
+    assignment_interval: int = _dynamic(
         "group.share.assignment.interval.ms", 1_000,
         "The shortest time between two assignments of a share group.", 0, INT32_MAX
     )
-    share_assignment_min: int = setting(
+    min_assignment_interval: int = setting(
         "group.share.min.assignment.interval.ms", 0,
         "The shortest assignment interval that may be set for a share group.", 0, INT32_MAX
     )
-    share_assignment_max: int = setting(
+    max_assignment_interval: int = setting(
         "group.share.max.assignment.interval.ms", 15_000,
         "The longest assignment interval that may be set for a share group.", 0, INT32_MAX
     )
-    share_max_size: int = setting(
+    max_size: int = setting(
         "group.share.max.size", 200,
         "The largest number of members of a share group.", 1, 1_000
     )
-    share_lock_duration: int = setting(
+    lock_duration: int = setting(
         "group.share.record.lock.duration.ms", 30_000,
         "A member that has acquired a record holds a lock on it for this time.", 1000, 3_600_000
     )
-    share_lock_duration_min: int = setting(
+    min_lock_duration: int = setting(
         "group.share.min.record.lock.duration.ms", 15_000,
         "The shortest lock duration that may be set for a share group.", 1000, 30_000
     )
-    share_lock_duration_max: int = setting(
+    max_lock_duration: int = setting(
         "group.share.max.record.lock.duration.ms", 60_000,
         "The longest lock duration that may be set for a share group.", 30000, 3_600_000
     )
-    share_delivery_limit: int = setting(
+    delivery_limit: int = setting(
         "group.share.delivery.count.limit", 5,
         "A share group archives a record after this number of deliveries.", 2, 10
     )
-    share_delivery_limit_min: int = setting(
+    min_delivery_limit: int = setting(
         "group.share.min.delivery.count.limit", 2,
         "The smallest delivery count limit that may be set for a share group.", 2, 5
     )
-    share_delivery_limit_max: int = setting(
+    max_delivery_limit: int = setting(
         "group.share.max.delivery.count.limit", 10,
         "The largest delivery count limit that may be set for a share group.", 5, 25
     )
-    share_max_locks: int = setting(
+    max_locks: int = setting(
         "group.share.partition.max.record.locks", 2_000,
         "The largest number of records of one partition that are in flight in a share group.", 100, 10_000
     )
-    share_max_locks_min: int = setting(
+    smallest_max_locks: int = setting(
         "group.share.min.partition.max.record.locks", 100,
         "The smallest number of records in flight that may be set for a share group.", 100, 2_000
     )
-    share_max_locks_max: int = setting(
+    largest_max_locks: int = setting(
         "group.share.max.partition.max.record.locks", 4_000,
         "The largest number of records in flight that may be set for a share group.", 2000, 10_000
     )
-    share_max_sessions: int = setting(
+    max_sessions: int = setting(
         "group.share.max.share.sessions", 2_000,
         "The largest number of share sessions.", 1, INT32_MAX
     )
-    share_state_partitions: int = setting(
+    state_partitions: int = setting(
         "share.coordinator.state.topic.num.partitions", 50,
         "The number of partitions of __share_group_state.", 1, INT32_MAX
     )
-    share_state_segment_bytes: int = setting(
+    state_segment_bytes: int = setting(
         "share.coordinator.state.topic.segment.bytes", 100 * MIB,
         "The size of a segment of __share_group_state.", 1, INT32_MAX
     )
-    share_updates: int = setting(
+    updates_per_snapshot: int = setting(
         "share.coordinator.snapshot.update.records.per.snapshot", 500,
         "The number of ShareUpdate records between two ShareSnapshot records.", 0, INT32_MAX
     )

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic
+from hmb.coordinator.consumer.group import ConsumerGroup
+from hmb.coordinator.consumer.heartbeat import check_heartbeat
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import decode_key, decode_value
-from hmb.coordinator.modern.group import ConsumerGroup
-from hmb.coordinator.modern.heartbeat import check_heartbeat
-from hmb.coordinator.modern.records import by_topic
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
+from hmb.coordinator.modern.partitions import by_topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.topics import PartitionId

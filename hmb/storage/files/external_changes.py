@@ -22,7 +22,7 @@ from hmb.storage.files.virtual import NAMES_LOCK, DurableFile, SyncFailed
 LOGGER = logging.getLogger(__name__)
 
 
-class Seen(NamedTuple):
+class FileState(NamedTuple):
     """The state of a file at one check: its size, the time of its last write (ns), and its last batch."""
 
     size: int
@@ -31,12 +31,12 @@ class Seen(NamedTuple):
     excerpts: bytes
 
 
-class ForeignChanges:
+class ExternalChanges:
     """Detects changes that other processes make to one file. Not thread-safe: no append may happen during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file
-        self._seen: Seen | None = None
+        self._seen: FileState | None = None
         self.found = False  # whether a check has found bytes that another process has changed
 
     def check(self, size: int, last_position: int) -> None:
@@ -65,7 +65,7 @@ class ForeignChanges:
         if has_changed and not self.found:
             self.found = True
             LOGGER.error("%s was changed by another process; the broker checks it at its next start", path)
-        self._seen = Seen(size, found.st_mtime_ns, last_position, self._excerpts(last_position, size))
+        self._seen = FileState(size, found.st_mtime_ns, last_position, self._excerpts(last_position, size))
 
     def _excerpts(self, position: int, end: int) -> bytes:
         """Return the first and the last bytes of the batch from `position` to `end`.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hmb.coordinator.modern.assignors import ASSIGNORS
+from hmb.coordinator.consumer.assignors import ASSIGNORS
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.consumer.topic_regex import topic_regex
 from hmb.coordinator.modern.heartbeat_checks import (
     INVALID_EPOCH,
     NO_INSTANCE_ID,
@@ -10,9 +12,7 @@ from hmb.coordinator.modern.heartbeat_checks import (
     check_problems,
     empty_fields,
 )
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.records import partitions_of, topics_of
-from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.coordinator.modern.partitions import partitions_of, topics_of
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse

@@ -27,9 +27,9 @@ from hmb.coordinator.cluster_topics import (
     existing_topics,
     metadata_hash,
 )
-from hmb.coordinator.modern.member import ConsumerMember
-from hmb.coordinator.modern.state import ConsumerState
-from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.coordinator.consumer.member import ConsumerMember
+from hmb.coordinator.consumer.state import ConsumerState
+from hmb.coordinator.consumer.topic_regex import topic_regex
 
 
 class Subscriptions:

@@ -39,15 +39,15 @@ from dataclasses import replace
 from uuid import uuid4
 
 from hmb.coordinator.cluster_topics import ClusterTopics, MayDescribe, everything
+from hmb.coordinator.consumer.assignors import ASSIGNORS, UNIFORM, MemberToAssign
+from hmb.coordinator.consumer.deadlines import ConsumerDeadlines
+from hmb.coordinator.consumer.heartbeat import assignment_of, check_instance, is_full, owned_by
+from hmb.coordinator.consumer.member import ConsumerMember, MemberTarget
+from hmb.coordinator.consumer.settings import ConsumerGroupSettings
+from hmb.coordinator.consumer.state import ConsumerState
+from hmb.coordinator.consumer.subscriptions import Subscriptions
 from hmb.coordinator.group import Commit, Group, unloaded
-from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
-from hmb.coordinator.modern.deadlines import ConsumerDeadlines
-from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import ConsumerMember, Goal
-from hmb.coordinator.modern.settings import ConsumerGroupSettings
-from hmb.coordinator.modern.state import ConsumerState
-from hmb.coordinator.modern.subscriptions import Subscriptions
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -115,7 +115,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
             return self._leave(request, now)
         settings = self.settings
         if request.member_id not in self.state.members:
-            self.state.check_room(self.kind, settings.max_size)
+            self.state.check_not_full(self.kind, settings.max_size)
         owned = owned_by(request)
         before = self._before(request, owned)
         member = before.updated(request, client_id, client_host)
@@ -221,9 +221,9 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         partitions = {topic.id: topic.partitions for topic in self.subscriptions.topics()}
         targets = ASSIGNORS[self.assignor](members, partitions)
         epoch = self.state.epoch
-        because = ", ".join(self._causes) or "an earlier change was not assigned yet"
+        reason = ", ".join(self._causes) or "an earlier change was not assigned yet"
         self._causes.clear()
-        text = f"rebalance to epoch {epoch}, because {because}; the assignor {self.assignor} assigns the partitions"
+        text = f"rebalance to epoch {epoch}, because {reason}; the assignor {self.assignor} assigns the partitions"
         self.event_texts.append(text)
         for member_id, target in targets.items():
             self.state.set_target(member_id, target)
@@ -242,10 +242,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> ConsumerMember:
         if not changed and member.is_reconciled_to(self.state.assignment_epoch):
             return member
-        target = self.state.targets.get(member.member_id, frozenset())
+        partitions = self.state.targets.get(member.member_id, frozenset())
         read = self.subscriptions.ids_of(member)
-        goal = Goal(self.state.assignment_epoch, target, read, self.state.is_taken, changed)
-        after = member.reconciled(goal, owned)
+        target = MemberTarget(self.state.assignment_epoch, partitions, read, self.state.is_taken, changed)
+        after = member.reconciled(target, owned)
         if after != member:
             self.state.put_assignment(after)
             self.deadlines.watch_revocation(after, now)
@@ -269,12 +269,12 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         self.state.finish()
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
-    def remove(self, member_ids: Sequence[str], because: str, now: int) -> None:
+    def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
         """Remove members. If the remaining members form a classic group, `successor` contains this classic group."""
         if self.try_downgrade(member_ids, now):
-            self.event_texts += [f"member {member_id} is removed: {because}" for member_id in member_ids]
+            self.event_texts += [f"member {member_id} is removed: {reason}" for member_id in member_ids]
         else:
-            super().remove(member_ids, because, now)
+            super().remove(member_ids, reason, now)
 
     def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
         """Try to replace this group by a classic group without the members `leaving`. Return whether this is possible.
@@ -287,8 +287,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
             self.unload()
         return self.successor is not None
 
-    def _on_removed(self, member_ids: Sequence[str], because: str) -> None:
-        self._causes += [f"member {member_id} is removed ({because})" for member_id in member_ids]
+    def _on_removed(self, member_ids: Sequence[str], reason: str) -> None:
+        self._causes += [f"member {member_id} is removed ({reason})" for member_id in member_ids]
         self.subscriptions.members_removed()
 
     def _meet_deadlines(self, now: int) -> None:

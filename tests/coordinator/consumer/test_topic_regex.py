@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmb.coordinator.modern.topic_regex import InvalidRegex, TopicRegex
+from hmb.coordinator.consumer.topic_regex import InvalidRegex, TopicRegex
 from hmb.protocol.errors import ErrorCode
 
 NAMES = st.text("abAB01._-", max_size=6)

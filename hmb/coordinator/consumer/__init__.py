@@ -1,0 +1,50 @@
+"""The group protocol of KIP-848: the broker assigns the partitions, and each member moves to its assignment in steps.
+
+In the classic protocol, all members stop and wait for each other during a rebalance. In KIP-848, no member stops. The
+broker computes a *target* assignment. Each member then moves from its current assignment to the target in steps, and
+takes one step at each heartbeat. During these steps, a member continues to read the partitions that it keeps.
+
+Three epochs show how far a group has moved towards its target. An epoch is a number that only increases:
+    group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
+    assignment epoch    the group epoch for which the broker has computed the target assignment
+    member epoch        the assignment epoch to which a member has moved
+
+When a member moves to an epoch, it has given up all partitions that are not in its target assignment of this epoch. But
+other members may still own some of the partitions that it must receive, so the member *waits*. The group epoch, the
+assignment epoch, the member epochs and the waiting members decide the state of a group:
+    group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
+    group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
+    all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet
+    all three epochs are 5, no member waits              Stable
+
+For example, the broker has computed the target assignment of epoch 5, and a member in epoch 4 must give up partition 2.
+The member sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4.
+With its next heartbeat, the member confirms that it no longer owns partition 2. The response to this heartbeat contains
+epoch 5.
+
+Read the modules of this folder in this order:
+- `states`        the states of a member, and the table that defines them
+- `member`        one member, and its steps towards the target
+- `assignors`     the two algorithms that compute a target: uniform and range
+- `subscriptions` which topics the members read, and whether these topics have changed
+- `group`         the group: how it handles one heartbeat, from the request to the response
+- `state`         the members, epochs and target assignment of a group, and the records of their changes
+
+The classes of `group` and `state` are subclasses of `ModernGroup` and `ModernState` (`hmb.coordinator.modern`), which
+share groups and streams groups also use.
+
+On a first reading, skip these modules:
+- `heartbeat` checks the fields of a request.
+- `records` converts members to values of records.
+- `topic_regex` matches topic names with regular expressions.
+- `settings` declares the settings of a group. `requests` finds the group of a request.
+- `description` builds the response to ConsumerGroupDescribe.
+
+During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
+their requests. `classic_metadata` contains the data that only these members have, and `deadlines` their deadlines.
+
+One feature of KIP-848 is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB
+is one broker: no member is closer to a partition than another member.
+
+Source: KIP-848, KIP-1101, KIP-1251; Kafka's `ConsumerGroup`.
+"""

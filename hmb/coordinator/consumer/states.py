@@ -1,0 +1,46 @@
+"""Declares the states of a member of a KIP-848 group.
+
+A member moves from its current assignment to its target assignment. The member takes one step at each heartbeat.
+After each step, the member is in one of these states:
+- Stable: the member owns its target assignment.
+- UnrevokedPartitions: the member still owns partitions that it must give up. The member stays in its old epoch.
+- UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
+  other members still own.
+
+The target assignment of a member can change again before the member owns all its partitions. Each event of a member can
+therefore occur in each of its states. `ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
+
+The module modern/states.py declares the states of the group.
+
+Source: KIP-848; Kafka's `MemberState`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from hmb.protocol.enums import LabeledEnum
+from hmb.state_table import StateTable
+
+
+class MemberState(LabeledEnum):
+    """A state of a member. The value is the number that represents the state in the member's record."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+
+
+class MemberEvent(Enum):
+    """An event that changes the state of a member: the result of one step towards the member's target assignment."""
+
+    MUST_REVOKE = "the member owns partitions that it must give up"
+    MUST_WAIT = "other members own partitions of the target"
+    REACHES_TARGET = "the member owns all partitions of the target"
+
+
+MEMBER_STATES = StateTable(
+    *((before, MemberEvent.MUST_REVOKE, MemberState.UNREVOKED_PARTITIONS) for before in MemberState),
+    *((before, MemberEvent.MUST_WAIT, MemberState.UNRELEASED_PARTITIONS) for before in MemberState),
+    *((before, MemberEvent.REACHES_TARGET, MemberState.STABLE) for before in MemberState),
+)
