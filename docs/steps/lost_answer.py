@@ -18,7 +18,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import Record, RecordBatch, TimestampType, encode_batch, read_records
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.producer_state import ProducedBatch
+from hmb.storage.producer_state import BatchMetadata
 
 Fate = Literal["arrives", "request lost", "response lost"]
 PRODUCER_ID = 7
@@ -91,7 +91,7 @@ class Outcome(NamedTuple):
     answer: str | None
     before: int  # log end offset before the request
     values: list[str]  # values of all records in the log
-    remembered: list[ProducedBatch]
+    remembered: list[BatchMetadata]
 
 
 def steps() -> list[Step]:

@@ -36,7 +36,7 @@ from hmb.protocol.errors import KafkaError, corrupt_message
 from hmb.records.legacy.down_conversion import DamagedBatch, DownConversion
 from hmb.storage.batches.decoding import CONVERTING
 from hmb.storage.log import Log
-from hmb.storage.log_reading import LogSlice
+from hmb.storage.log_reading import FetchDataInfo
 
 SKIPPED_AT_ONCE = 1 << 20  # bytes that the broker reads at once while it looks for a message
 MAX_CONVERSION_MEMORY = 64 << 20  # bytes of memory for all conversions together
@@ -105,7 +105,7 @@ class ConvertedRecords:
 
 
 def converted(
-    found: LogSlice, log: Log, magic: int, offset: int, max_bytes: int, limit: int
+    found: FetchDataInfo, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
     """Return messages in the format `magic` (0 or 1), beginning at `offset`.
 

@@ -65,7 +65,7 @@ from hmb.units import now_ms
 
 if TYPE_CHECKING:
     from hmb.coordinator.migration.converter import GroupConverter
-    from hmb.coordinator.modern.base_group import AnyModernGroup
+    from hmb.coordinator.modern.group import AnyModernGroup
     from hmb.coordinator.streams.settings import StreamsGroupSettings
 
 LOGGER = logging.getLogger(__name__)

@@ -343,7 +343,7 @@ def _transactions(transactions: TransactionCoordinator) -> list[TransactionInfo]
             producer_id=each.producer_id,
             epoch=each.epoch,
             state=each.state.label,
-            started=None if each.is_at_rest else each.started,
+            started=None if each.is_between_transactions else each.started,
             timeout_ms=each.timeout,
             partitions=sorted(map(str, each.partitions)),
         )

@@ -42,7 +42,7 @@ from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.log_producers import LogProducers
-from hmb.storage.log_reading import LogOffsets, LogSlice, find_records
+from hmb.storage.log_reading import FetchDataInfo, LogOffsetSnapshot, find_records
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS
 from hmb.storage.recovery.loading import LoadedLog, LogCheckpoint, load
@@ -58,7 +58,7 @@ from hmb.units import now_ms
 LOGGER = logging.getLogger(__name__)
 
 
-class AppendResult(NamedTuple):
+class LogAppendInfo(NamedTuple):
     """The result of an append. `log_append_time` (ms) is -1 if the records keep the producer's timestamps."""
 
     base_offset: int
@@ -168,7 +168,7 @@ class Log:
 
     # -- append
 
-    def append(self, records: ProducedRecords) -> AppendResult:
+    def append(self, records: ProducedRecords) -> LogAppendInfo:
         """Append a producer's record batch, or its messages v0 or v1.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
@@ -188,7 +188,7 @@ class Log:
         self._flush_if_many(result)
         return result
 
-    def append_from_coordinator(self, batch: RecordBatch) -> AppendResult:
+    def append_from_coordinator(self, batch: RecordBatch) -> LogAppendInfo:
         """Append a batch that the broker itself has made. Even a full disk does not stop this append.
 
         The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
@@ -198,11 +198,11 @@ class Log:
         self._flush_if_many(result)
         return result
 
-    def _flush_if_many(self, result: AppendResult) -> None:
+    def _flush_if_many(self, result: LogAppendInfo) -> None:
         if result.last_offset + 1 - self.recovery_point >= self.config.flush_messages:
             self.flush()
 
-    def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
+    def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
         """Write a batch, and return its offsets. If the log has it already, return the offsets of the first append.
 
         If the log must roll but is not synced, `_write` returns None. The method then syncs the log and tries again.
@@ -210,7 +210,7 @@ class Log:
         while True:
             with self.lock:
                 if batch.producer_id != NO_PRODUCER_ID and (first := self.producer_state.check(batch)):
-                    return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
+                    return LogAppendInfo(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
                 base_offset = self.log_end_offset
                 last_offset = base_offset + batch.last_offset_delta
                 parts = batch.with_base_offset(base_offset, self.epochs.newest)
@@ -221,7 +221,7 @@ class Log:
                     return result
             self.flush()
 
-    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
+    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> LogAppendInfo:
         """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
 
         Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
@@ -239,7 +239,7 @@ class Log:
                     return result
             self.flush()
 
-    def _append_messages(self, records: memoryview, config: LogConfig, append_time: int, now: int) -> AppendResult:
+    def _append_messages(self, records: memoryview, config: LogConfig, append_time: int, now: int) -> LogAppendInfo:
         """Append messages v0 or v1. If their offsets cannot be changed, append them as a record batch."""
         prepared = prepare_messages(records, config, now, self.log_end_offset)
         while isinstance(prepared, AssignedMessages):
@@ -263,7 +263,7 @@ class Log:
         max_timestamp: TimestampOffset,
         append_time: int,
         aborted: AbortedTransaction | None = None,
-    ) -> AppendResult | None:
+    ) -> LogAppendInfo | None:
         """Write batches to the active segment, and wake waiting fetches. The caller holds the lock.
 
         If the log has to roll but is not synced, write nothing and return None. The caller then releases the lock,
@@ -291,7 +291,7 @@ class Log:
         base_offset, self.log_end_offset = self.log_end_offset, last_offset + 1
         self.watchers.wake_all()
         self.group_commit.sync_ahead(active.size, self.flush)
-        return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
+        return LogAppendInfo(base_offset, last_offset, append_time, self.log_start_offset)
 
     def roll(self, *, sync: bool = False) -> Segment:
         """Close the active segment, and start a new one. The caller holds the lock and has synced the log.
@@ -313,7 +313,7 @@ class Log:
 
     # -- read
 
-    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> LogSlice:
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> FetchDataInfo:
         """Return at most `max_bytes` bytes of one segment, from the batch that contains `offset` on.
 
         If `at_least_one` is True, the result contains the whole first batch, even if this batch is larger than
@@ -326,11 +326,11 @@ class Log:
             repair(self, damage)
         return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
 
-    def _read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool) -> LogSlice:
+    def _read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool) -> FetchDataInfo:
         with self.lock:
             segments = self.log_segments.from_offset(offset)
             active_size = segments[-1].size
-            offsets = LogOffsets(self.log_start_offset, self.log_end_offset, self._last_stable_offset())
+            offsets = LogOffsetSnapshot(self.log_start_offset, self.log_end_offset, self._last_stable_offset())
         first, end = offsets.log_start_offset, offsets.high_watermark
         if not first <= offset <= end:
             why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
@@ -338,7 +338,7 @@ class Log:
         found = find_records(segments, active_size, offset, max_bytes, offsets, committed=committed)
         if found.segment is not None and found.records is not None and self._repeated_reads.is_due(offset):
             check_begin(found.segment, found.records)
-        return found if at_least_one or found.size <= max_bytes else LogSlice(offsets)
+        return found if at_least_one or found.size <= max_bytes else FetchDataInfo(offsets)
 
     def offset_for_timestamp(self, timestamp: int | None) -> TimestampOffset | None:
         """Return the first record with a timestamp of at least `timestamp` (ms), or None. Raises KafkaError.

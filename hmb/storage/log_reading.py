@@ -25,7 +25,7 @@ from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
 
-class LogOffsets(NamedTuple):
+class LogOffsetSnapshot(NamedTuple):
     """The offsets of a log at one moment."""
 
     log_start_offset: int
@@ -33,10 +33,10 @@ class LogOffsets(NamedTuple):
     last_stable_offset: int
 
 
-class LogSlice(NamedTuple):
+class FetchDataInfo(NamedTuple):
     """The result of a read: the offsets of the log at the time of the read, and the region with the records, if any."""
 
-    offsets: LogOffsets
+    offsets: LogOffsetSnapshot
     records: FileRegion | None = None
     aborted: Sequence[AbortedTransaction] = ()  # empty unless the reader wants committed records only
     segment: Segment | None = None  # the segment that contains `records`
@@ -47,8 +47,14 @@ class LogSlice(NamedTuple):
 
 
 def find_records(
-    segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, offsets: LogOffsets, *, committed: bool
-) -> LogSlice:
+    segments: Sequence[Segment],
+    active_size: int,
+    offset: int,
+    max_bytes: int,
+    offsets: LogOffsetSnapshot,
+    *,
+    committed: bool,
+) -> FetchDataInfo:
     """Return the region of a segment's file with the records from `offset` on. The function does not read the bytes.
 
     The region has at most `max_bytes` bytes, but always contains its whole first batch. If the log has no records at or
@@ -70,8 +76,8 @@ def find_records(
         region = segment.read(offset, max_bytes, size, next_offset)
         if region is not None:
             aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
-            return LogSlice(offsets, region, aborted, segment)
-    return LogSlice(offsets)
+            return FetchDataInfo(offsets, region, aborted, segment)
+    return FetchDataInfo(offsets)
 
 
 def _aborted_in(

@@ -87,7 +87,7 @@ SNAPSHOT_VERSION = 1
 HIGHEST_ASSIGNED_ID = 2**62
 
 
-class ProducedBatch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """A batch of a producer in the log: its first and last sequence numbers, and its first and last offsets."""
 
     first_sequence: int
@@ -105,7 +105,7 @@ class ProducerStateEntry:
     """
 
     epoch: int
-    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
+    batches: deque[BatchMetadata] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
     timestamp: int = NO_TIMESTAMP  # the timestamp (ms) of the producer's last batch or last marker
     coordinator_epoch: int = NO_COORDINATOR_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
@@ -158,7 +158,7 @@ class ProducerState:
     def __len__(self) -> int:
         return len(self._producers)
 
-    def check(self, batch: RecordBatch) -> ProducedBatch | None:
+    def check(self, batch: RecordBatch) -> BatchMetadata | None:
         """Return None if the log may append the batch. For a duplicate, return the batch of the first append.
 
         Raises KafkaError if the batch has a wrong epoch or sequence number.
@@ -212,7 +212,7 @@ class ProducerState:
         """Update the state after the log has appended a batch at `base_offset`, at the time `appended_at` (ms)."""
         producer = self._producer(batch.producer_id, batch.producer_epoch)
         last_offset = base_offset + batch.last_offset_delta
-        producer.batches.append(ProducedBatch(batch.base_sequence, batch.last_sequence, base_offset, last_offset))
+        producer.batches.append(BatchMetadata(batch.base_sequence, batch.last_sequence, base_offset, last_offset))
         producer.timestamp, producer.appended_at = batch.max_timestamp, appended_at
         if batch.is_transactional and batch.producer_id not in self._open:
             self._open[batch.producer_id] = base_offset
@@ -347,7 +347,7 @@ class ProducerState:
         if last_offset != NO_OFFSET:
             first_sequence = increment_sequence(last_sequence, -offset_delta)
             producer.batches.append(
-                ProducedBatch(first_sequence, last_sequence, last_offset - offset_delta, last_offset)
+                BatchMetadata(first_sequence, last_sequence, last_offset - offset_delta, last_offset)
             )
         if first_offset != NO_OFFSET:
             self._open[producer_id] = first_offset

@@ -23,7 +23,7 @@ from itertools import takewhile
 from hmb.broker.lifecycle import BrokerServer
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
-from hmb.storage.compaction.cleaner import Cleanable
+from hmb.storage.compaction.cleaner import LogToClean
 from hmb.storage.log import Log
 from hmb.testing.stored_records import batches_from
 
@@ -50,7 +50,7 @@ def _differences(
     return {name: difference for name, difference in differences.items() if difference}
 
 
-def _whole_log(log: Log, first_dirty: int, now: int) -> Cleanable | None:
+def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
     """Close the active segment. Return the segments of a log that can be compacted, or None if no such segment exists.
 
     Segments with records that are younger than `min.compaction.lag.ms` cannot be compacted.
@@ -63,7 +63,7 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     old = list(takewhile(lambda each: each.max_timestamp <= youngest or not log.config.min_compaction_lag_ms, closed))
     following = [each.base_offset for each in [*closed, active]][len(old)]
     end = min(following, log.last_stable_offset, _end(log))
-    return Cleanable(old, max(first_dirty, log.log_start_offset), end) if old else None
+    return LogToClean(old, max(first_dirty, log.log_start_offset), end) if old else None
 
 
 def _end(log: Log) -> int:

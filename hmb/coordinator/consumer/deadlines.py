@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hmb.coordinator.modern.base_state import ModernMember
 from hmb.coordinator.modern.deadlines import MemberDeadlines
+from hmb.coordinator.modern.state import ModernMember
 
 
 class ConsumerDeadlines(MemberDeadlines):

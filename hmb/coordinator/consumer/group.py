@@ -47,7 +47,7 @@ from hmb.coordinator.consumer.settings import ConsumerGroupSettings
 from hmb.coordinator.consumer.state import ConsumerState
 from hmb.coordinator.consumer.subscriptions import Subscriptions
 from hmb.coordinator.group import Commit, Group, unloaded
-from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
+from hmb.coordinator.modern.group import LEAVES, ModernGroup
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse

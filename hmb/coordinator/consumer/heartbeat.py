@@ -5,7 +5,7 @@ from __future__ import annotations
 from hmb.coordinator.consumer.assignors import ASSIGNORS
 from hmb.coordinator.consumer.member import ConsumerMember
 from hmb.coordinator.consumer.topic_regex import topic_regex
-from hmb.coordinator.modern.heartbeat_checks import (
+from hmb.coordinator.modern.heartbeat import (
     INVALID_EPOCH,
     NO_INSTANCE_ID,
     NO_REBALANCE_TIMEOUT,

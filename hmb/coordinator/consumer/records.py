@@ -1,6 +1,6 @@
 """Converts the members of KIP-848 groups to values of records, and values to members.
 
-The journal stores a group as many small records (modern/base_state.py). Three of these records belong to one member:
+The journal stores a group as many small records (modern/state.py). Three of these records belong to one member:
 its subscription, its target assignment and its current assignment. For example, a group has a thousand members, and one
 member gives up a partition with its heartbeat. The coordinator then writes only one record, the current assignment of
 this member.

@@ -1,6 +1,6 @@
 """The members, epochs and target assignment of a KIP-848 group, and the records that store them.
 
-`ConsumerState` adds three things to `ModernState` (modern/base_state.py): static members, the owner of each partition,
+`ConsumerState` adds three things to `ModernState` (modern/state.py): static members, the owner of each partition,
 and the results of regular expressions.
 
 Source: KIP-848; Kafka's `ConsumerGroup`.
@@ -32,7 +32,7 @@ from hmb.coordinator.journal.records import (
     Key,
     KeyAndValue,
 )
-from hmb.coordinator.modern.base_state import ModernState, RecordTypes
+from hmb.coordinator.modern.state import ModernState, RecordTypes
 from hmb.protocol.topics import PartitionId
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hmb.coordinator.modern.base_state import ModernMember
+from hmb.coordinator.modern.state import ModernMember
 
 
 class SessionDeadline(NamedTuple):

@@ -26,8 +26,8 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import AssignableTopic, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.member_memory import subscription_size
-from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
-from hmb.coordinator.modern.heartbeat_checks import INVALID_EPOCH, check_problems, empty_fields
+from hmb.coordinator.modern.group import LEAVES, ModernGroup
+from hmb.coordinator.modern.heartbeat import INVALID_EPOCH, check_problems, empty_fields
 from hmb.coordinator.modern.partitions import topics_of
 from hmb.coordinator.modern.states import GROUP_STATES
 from hmb.coordinator.share.assignor import assign_simple

@@ -1,6 +1,6 @@
 """The members, epochs and share-partitions of a share group, and the records that store them.
 
-`ModernState` (modern/base_state.py) stores what all modern groups have, such as members and epochs. `ShareGroupState`
+`ModernState` (modern/state.py) stores what all modern groups have, such as members and epochs. `ShareGroupState`
 adds the share-partitions.
 """
 
@@ -12,8 +12,8 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic
 from hmb.coordinator.journal.records import Key, KeyAndValue
-from hmb.coordinator.modern.base_state import ModernState, RecordTypes
 from hmb.coordinator.modern.partitions import by_topic, partitions_of
+from hmb.coordinator.modern.state import ModernState, RecordTypes
 from hmb.coordinator.share.group_records import (
     SHARE_KEYS,
     ShareGroupCurrentMemberAssignmentKey,

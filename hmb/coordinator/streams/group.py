@@ -33,7 +33,7 @@ from typing import NamedTuple
 from hmb.coordinator.cluster_topics import ClusterTopics, existing_topics, metadata_hash
 from hmb.coordinator.group import Commit, unloaded
 from hmb.coordinator.member_memory import subscription_size
-from hmb.coordinator.modern.base_group import LEAVES, ModernGroup
+from hmb.coordinator.modern.group import LEAVES, ModernGroup
 from hmb.coordinator.streams.assignor import StickyAssignor
 from hmb.coordinator.streams.endpoints import endpoints_of
 from hmb.coordinator.streams.heartbeat import owned_by

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hmb.coordinator.modern.heartbeat_checks import NO_INSTANCE_ID, NO_REBALANCE_TIMEOUT, check_problems, empty_fields
+from hmb.coordinator.modern.heartbeat import NO_INSTANCE_ID, NO_REBALANCE_TIMEOUT, check_problems, empty_fields
 from hmb.coordinator.streams.tasks import Tasks, tasks_in
 from hmb.coordinator.streams.topology import invalid_topology
 from hmb.protocol.enums import JOIN_EPOCH, STATIC_LEAVE_EPOCH

@@ -1,6 +1,6 @@
 """The members, epochs, target assignment and topology of a streams group, and the records that store them.
 
-`ModernState` (modern/base_state.py) stores what all modern groups have, such as members and epochs. `StreamsState` adds
+`ModernState` (modern/state.py) stores what all modern groups have, such as members and epochs. `StreamsState` adds
 the topology, and the settings with which the assignor computed the last target.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hmb.coordinator.journal.records import Key, KeyAndValue
-from hmb.coordinator.modern.base_state import FIRST_EPOCH, ModernState, RecordTypes
+from hmb.coordinator.modern.state import FIRST_EPOCH, ModernState, RecordTypes
 from hmb.coordinator.streams.member import StreamsMember
 from hmb.coordinator.streams.member_records import (
     current_value,

@@ -236,7 +236,7 @@ class TransactionCoordinator:
         """
         with entry.lock:
             if patience:
-                entry.settled.wait_for(lambda: not entry.transition_in_progress, patience)
+                entry.transition_ended.wait_for(lambda: not entry.transition_in_progress, patience)
             before = entry.transaction
             if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")

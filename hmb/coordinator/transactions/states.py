@@ -66,20 +66,20 @@ class TransactionEvent(Enum):
     EXPIRED = "no producer has used the transactional id for a long time"
 
 
-AT_REST = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+BETWEEN_TRANSACTIONS = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 _S, _E = TransactionState, TransactionEvent
 TRANSITIONS = StateTable(
-    *((before, _E.INITIALIZED, _S.EMPTY) for before in AT_REST),
-    *((before, _E.PARTITION_ADDED, _S.ONGOING) for before in AT_REST),
+    *((before, _E.INITIALIZED, _S.EMPTY) for before in BETWEEN_TRANSACTIONS),
+    *((before, _E.PARTITION_ADDED, _S.ONGOING) for before in BETWEEN_TRANSACTIONS),
     (_S.ONGOING, _E.PARTITION_ADDED, _S.ONGOING),
     (_S.ONGOING, _E.COMMIT, _S.PREPARE_COMMIT),
     (_S.ONGOING, _E.ABORT, _S.PREPARE_ABORT),
-    *((before, _E.ABORT, _S.PREPARE_ABORT) for before in AT_REST),
+    *((before, _E.ABORT, _S.PREPARE_ABORT) for before in BETWEEN_TRANSACTIONS),
     (_S.ONGOING, _E.FENCED, _S.PREPARE_EPOCH_FENCE),
     (_S.PREPARE_EPOCH_FENCE, _E.EPOCH_RAISED, _S.PREPARE_ABORT),
     (_S.PREPARE_COMMIT, _E.MARKERS_WRITTEN, _S.COMPLETE_COMMIT),
     (_S.PREPARE_ABORT, _E.MARKERS_WRITTEN, _S.COMPLETE_ABORT),
-    *((before, _E.EXPIRED, _S.DEAD) for before in AT_REST),
+    *((before, _E.EXPIRED, _S.DEAD) for before in BETWEEN_TRANSACTIONS),
 )

@@ -29,16 +29,16 @@ class TransactionEntry:
     # logs. A thread that holds this lock does not wait for a sync to disk, with one exception: it appends records to a
     # log, and the setting `flush.messages` demands a sync after this append.
     lock: threading.Lock = field(default_factory=threading.Lock)
-    settled: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
+    transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 
     def __post_init__(self) -> None:
-        self.settled = threading.Condition(self.lock)
+        self.transition_ended = threading.Condition(self.lock)
 
     def set_transition_in_progress(self, value: bool) -> None:
         """Set `transition_in_progress`. If it is false, wake the waiting threads. The caller holds the lock."""
         self.transition_in_progress = value
         if not value:
-            self.settled.notify_all()
+            self.transition_ended.notify_all()
 
 
 class TransactionTable:

@@ -32,7 +32,13 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, NamedTuple
 
-from hmb.coordinator.transactions.states import AT_REST, PREPARED, TRANSITIONS, TransactionEvent, TransactionState
+from hmb.coordinator.transactions.states import (
+    BETWEEN_TRANSACTIONS,
+    PREPARED,
+    TRANSITIONS,
+    TransactionEvent,
+    TransactionState,
+)
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -75,8 +81,8 @@ class Transaction(NamedTuple):
         return ProducerIdAndEpoch(self.producer_id, self.epoch)
 
     @property
-    def is_at_rest(self) -> bool:
-        return self.state in AT_REST
+    def is_between_transactions(self) -> bool:
+        return self.state in BETWEEN_TRANSACTIONS
 
     @property
     def is_prepared(self) -> bool:
@@ -173,7 +179,7 @@ class Transaction(NamedTuple):
         self.check(producer)
         if self.state is TransactionState.ONGOING and partitions <= self.partitions:
             return self
-        started = now if self.is_at_rest else self.started
+        started = now if self.is_between_transactions else self.started
         return self._after(
             TransactionEvent.PARTITION_ADDED,
             now,
@@ -203,7 +209,8 @@ class Transaction(NamedTuple):
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
         if self.state is COMPLETE[committed] and (is_repetition or version < VERSION_2):
             return self
-        may_abort_nothing = version >= VERSION_2 and not committed and self.is_at_rest and not is_repetition
+        aborts_nothing = not committed and self.is_between_transactions
+        may_abort_nothing = version >= VERSION_2 and aborts_nothing and not is_repetition
         if self.state is not TransactionState.ONGOING and not may_abort_nothing:
             what = "committed" if committed else "aborted"
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"a transaction in state {self.state.label} cannot be {what}")
@@ -226,7 +233,7 @@ class Transaction(NamedTuple):
         changes: dict[str, Any] = {"version": version, "next_producer_id": next_producer_id}
         if version >= VERSION_2 and self.epoch < MAX_PRODUCER_EPOCH:
             changes |= {"epoch": self.epoch + 1, "last_epoch": self.epoch}
-        if self.is_at_rest:
+        if self.is_between_transactions:
             changes["started"] = now
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
@@ -241,7 +248,7 @@ class Transaction(NamedTuple):
 
     def is_idle(self, now: int, expiration: int) -> bool:
         """Return whether no producer has used this transactional id for `expiration` ms."""
-        return self.is_at_rest and self.updated + expiration <= now
+        return self.is_between_transactions and self.updated + expiration <= now
 
     def expire(self, now: int) -> Transaction:
         """Return the value that marks this transactional id as deleted."""

@@ -46,7 +46,7 @@ from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.cleanup import replacement
 from hmb.storage.compaction import swap
-from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
+from hmb.storage.compaction.rule import CleanedTransactionMetadata, Compaction, OffsetMap
 from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.events import EventKind
 from hmb.storage.failure_isolation import Stopped, isolated
@@ -68,7 +68,7 @@ LOGGER = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
-class Cleanable(NamedTuple):
+class LogToClean(NamedTuple):
     """The segments of a log that can be compacted now.
 
     The records at the offsets from `first_dirty` up to `end` are dirty: they were not compacted yet.
@@ -89,10 +89,10 @@ class Cleanable(NamedTuple):
         return sum(segment.size for segment in self.dirty) / total if total else 0.0
 
 
-Select = Callable[[Log, int, int], Cleanable | None]  # arguments: a log, its first dirty offset, the time (ms)
+Select = Callable[[Log, int, int], LogToClean | None]  # arguments: a log, its first dirty offset, the time (ms)
 
 
-def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
+def cleanable(log: Log, first_dirty: int, now: int) -> LogToClean | None:
     """Return the segments to compact at the time `now` (ms), or None if the log needs no compaction yet."""
     found, config = compactable(log, first_dirty, now), log.config
     if not found.dirty:
@@ -101,7 +101,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     return found if too_old or found.dirty_ratio >= config.min_cleanable_dirty_ratio else None
 
 
-def compactable(log: Log, first_dirty: int, now: int) -> Cleanable:
+def compactable(log: Log, first_dirty: int, now: int) -> LogToClean:
     """Return the segments that could be compacted at the time `now` (ms), even if the log needs no compaction."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
@@ -113,10 +113,10 @@ def compactable(log: Log, first_dirty: int, now: int) -> Cleanable:
     if config.min_compaction_lag_ms:
         young = (n for n, s in enumerate(segments) if s.max_timestamp > now - config.min_compaction_lag_ms)
         count = min(count, next(young, count))
-    return Cleanable(segments[:count], first_dirty, min(segments[count].base_offset, stable))
+    return LogToClean(segments[:count], first_dirty, min(segments[count].base_offset, stable))
 
 
-def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
+def clean(log: Log, work: LogToClean, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log. Return the new first dirty offset: the records from this offset on are not compacted yet.
 
     Raises OSError, KafkaError and Stopped. If an error occurs, no record is lost.
@@ -126,7 +126,7 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
         return _clean(log, work, max_memory, now, throttle)
 
 
-def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
+def _clean(log: Log, work: LogToClean, max_memory: int, now: int, throttle: Throttle) -> int:
     segments = log.segments
     if not set(work.segments) <= set(segments):
         return work.first_dirty  # Some of these segments were deleted meanwhile. The next compaction selects again.
@@ -139,7 +139,9 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
     return map.end_offset
 
 
-def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
+def _map_of(
+    work: LogToClean, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle
+) -> OffsetMap:
     """Return a map from each key of the dirty records (not compacted yet) to the key's last offset.
 
     `segments` are all segments of the log. If the keys of all dirty records need more than `max_memory` bytes, the map
@@ -165,7 +167,7 @@ def _dirty_batches(
     segment from its start. So the function first reads and checks all batches in order, and stores their positions.
     Then it yields the batches, the last batch first.
     """
-    transactions, positions, sizes = Transactions(), array("I"), array("I")
+    transactions, positions, sizes = CleanedTransactionMetadata(), array("I"), array("I")
     _enter(segment, segments, transactions)
     for position, batch in _checked_batches(segment):
         if batch.is_control:
@@ -181,7 +183,7 @@ def _dirty_batches(
 
 
 def _batches(
-    segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
+    segment: Segment, segments: Sequence[Segment], transactions: CleanedTransactionMetadata, throttle: Throttle
 ) -> Iterator[tuple[int, Batch]]:
     """Check the CRC of every batch of a segment, and yield `(position, batch)`. Raises KafkaError, OSError."""
     _enter(segment, segments, transactions)
@@ -200,7 +202,7 @@ def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
         position += size
 
 
-def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> None:
+def _enter(segment: Segment, segments: Sequence[Segment], transactions: CleanedTransactionMetadata) -> None:
     """Load the aborted transactions of a segment into `transactions`, before the segment's batches are read."""
     number = segments.index(segment)
     # The next segment exists, because the active segment is never compacted.
@@ -231,7 +233,7 @@ class _Rewriting:
         self._segments = segments  # all segments of the log when the round began
         self._rule = rule
         self._throttle = throttle
-        self._transactions = Transactions()
+        self._transactions = CleanedTransactionMetadata()
 
     def compact(self, group: Sequence[Segment]) -> None:
         """Copy the records that the log keeps into a new segment, which replaces the segments of `group`."""
@@ -393,7 +395,7 @@ class Cleaner:
         }
         self._logs.write_checkpoint(self._checkpoint, offsets)
 
-    def _clean(self, name: TopicPartition, log: Log, work: Cleanable, now: int) -> None:
+    def _clean(self, name: TopicPartition, log: Log, work: LogToClean, now: int) -> None:
         throttle = Throttle(self._rate, self._stop)
         self._first_dirty[name] = clean(log, work, max_memory=self._max_memory, now=now, throttle=throttle)
         self._failures.pop(log, None)

@@ -117,7 +117,7 @@ class OffsetMap:
         return number < len(self._offsets) and self._offsets[number] == offset
 
 
-class Transactions:
+class CleanedTransactionMetadata:
     """Decides for each batch of a log whether its records belong to an aborted transaction.
 
     The caller passes the batches in the order of their offsets. Before the first batch of each segment, the caller

@@ -22,7 +22,7 @@ from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request
 from hmb.records import read_records
-from hmb.storage.log import AppendResult, Log
+from hmb.storage.log import Log, LogAppendInfo
 from hmb.storage.state.identity import DataDirectoryError
 from tests.broker.calls import fetch, outcome, produce
 from tests.broker.conftest import Wire, as_bytes
@@ -198,7 +198,7 @@ def test_requests_received_before_the_stop_are_not_processed_after_it(
     appended: list[int] = []
     append = Log.append
 
-    def stop_meanwhile(log: Log, records: memoryview) -> AppendResult:
+    def stop_meanwhile(log: Log, records: memoryview) -> LogAppendInfo:
         appended.append(len(records))
         server = broker._server
         assert server is not None

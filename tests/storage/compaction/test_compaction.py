@@ -19,7 +19,7 @@ from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message
 from hmb.storage.batches.validation import InvalidRecords
 from hmb.storage.cleanup import deletion
 from hmb.storage.compaction import swap
-from hmb.storage.compaction.cleaner import Cleanable, Cleaner, clean, cleanable
+from hmb.storage.compaction.cleaner import Cleaner, LogToClean, clean, cleanable
 from hmb.storage.compaction.throttle import Throttle
 from hmb.storage.config import LogConfig
 from hmb.storage.failure_isolation import Stopped
@@ -162,7 +162,7 @@ def test_tombstones_stay_for_their_time_and_then_go(log: Log) -> None:
     tombstones = [record for record in read_all(log) if record.value is None]
     assert [(r.key, r.timestamp) for r in tombstones] == [(b"key 1", 1_000)]
     for later, left in ((now + retention - 1, 1), (now + retention, 0)):
-        work = Cleanable(log.segments[:-1], 0, log.segments[-1].base_offset)
+        work = LogToClean(log.segments[:-1], 0, log.segments[-1].base_offset)
         clean(log, work, max_memory=1_000_000, now=later, throttle=NO_LIMIT)
         assert sum(record.value is None for record in read_all(log)) == left
     assert b"key 1" not in table(log) and table(log)[b"key 2"] == b"last"

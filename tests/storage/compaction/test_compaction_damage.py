@@ -22,7 +22,7 @@ from hmb.records import (
 from hmb.records.batch import CRC_START, HEADER
 from hmb.records.filtering import MAX_BATCH_RECORDS
 from hmb.records.record import encode_records
-from hmb.storage.compaction.cleaner import Cleanable, clean
+from hmb.storage.compaction.cleaner import LogToClean, clean
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 from tests.storage.compaction.test_compaction import CONFIG, NO_LIMIT, change_batch, compact, fill
@@ -69,7 +69,7 @@ def test_a_header_key_that_is_not_utf_8_does_not_stop_compaction(log: Log) -> No
     _, first = batches_in(log.segments[0])[0]
     assert isinstance(first, RecordBatch)
     assert (first.base_offset, first.delete_horizon) == (0, CONFIG.delete_retention_ms)
-    work = Cleanable(log.segments[:-1], 0, log.segments[-1].base_offset)
+    work = LogToClean(log.segments[:-1], 0, log.segments[-1].base_offset)
     clean(log, work, max_memory=1_000_000, now=CONFIG.delete_retention_ms, throttle=NO_LIMIT)
     assert 0 not in [batch.base_offset for segment in log.segments for _, batch in batches_in(segment)]
 
@@ -110,7 +110,7 @@ def test_a_log_is_compacted_although_one_batch_cannot_be_read(
     keys = [record.key for record in readable_records(log) if record.offset < first_dirty]
     assert keys.count(b"key 1") == 1
     # The tombstone must stay as long as the unreadable batch, because that batch may contain an older value of its key.
-    work = Cleanable(log.segments[:-1], 0, first_dirty)
+    work = LogToClean(log.segments[:-1], 0, first_dirty)
     clean(log, work, max_memory=1_000_000, now=2 * CONFIG.delete_retention_ms, throttle=NO_LIMIT)
     assert [record.value for record in readable_records(log) if record.key == b"gone"] == [None]
 

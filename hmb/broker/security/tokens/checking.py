@@ -34,7 +34,7 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 
 @dataclass(frozen=True)
-class Expectations:
+class ExpectedClaims:
     """The claims that the broker requires. `clock_skew` is the tolerated difference between the clocks, in seconds."""
 
     audiences: Sequence[str]
@@ -46,7 +46,7 @@ class Expectations:
 class SignedTokens:
     """Checks signed tokens with the public keys of an identity provider."""
 
-    def __init__(self, keys: PublicKeys, expected: Expectations) -> None:
+    def __init__(self, keys: PublicKeys, expected: ExpectedClaims) -> None:
         self._keys, self._expected = keys, expected
 
     def check(self, text: str) -> Token:
@@ -59,7 +59,7 @@ class SignedTokens:
         return _token(claims, self._expected)
 
 
-def check_unsecured(expected: Expectations, text: str) -> Token:
+def check_unsecured(expected: ExpectedClaims, text: str) -> Token:
     """Check the claims of a token that has no signature. Raises TokenError."""
     try:
         if jwt.get_unverified_header(text).get("alg") != "none" or not text.endswith("."):
@@ -77,7 +77,7 @@ def check_unsecured(expected: Expectations, text: str) -> Token:
 CLAIM_CHECKS = ("verify_exp", "verify_nbf", "verify_iat", "verify_aud", "verify_iss")
 
 
-def _options(expected: Expectations) -> dict[str, Any]:
+def _options(expected: ExpectedClaims) -> dict[str, Any]:
     """Return the arguments of `jwt.decode` for the expected claims."""
     return {
         "audience": list(expected.audiences) or None,
@@ -87,7 +87,7 @@ def _options(expected: Expectations) -> dict[str, Any]:
     }
 
 
-def _token(claims: dict[str, Any], expected: Expectations) -> Token:
+def _token(claims: dict[str, Any], expected: ExpectedClaims) -> Token:
     user = claims[expected.name_claim]
     if not isinstance(user, str) or not user:
         raise TokenError(f"the claim {expected.name_claim} is not a name")

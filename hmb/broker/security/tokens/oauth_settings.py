@@ -39,7 +39,7 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
     except ImportError:
         problem = f"listener {listener}: OAUTHBEARER needs the package PyJWT; install hmb[oauth]"
         raise ConfigError(problem, "sasl.enabled.mechanisms", OAUTH_MECHANISM) from None
-    expected = checking.Expectations(
+    expected = checking.ExpectedClaims(
         audiences=split_list(values["sasl.oauthbearer.expected.audience"]),
         issuer=values.get("sasl.oauthbearer.expected.issuer") or None,
         name_claim=values["sasl.oauthbearer.sub.claim.name"],

@@ -21,10 +21,10 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Commit, Group, check_empty
 from hmb.coordinator.journal.records import Key, KeyAndValue
-from hmb.coordinator.modern.base_state import ModernState
 from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.member_epoch import check_fetch_epoch
 from hmb.coordinator.modern.settings import ModernGroupSettings
+from hmb.coordinator.modern.state import ModernState
 from hmb.coordinator.modern.states import GROUP_STATES, GroupFacts, StateCondition, state_of
 from hmb.protocol.enums import GroupType
 

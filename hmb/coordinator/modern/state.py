@@ -1,6 +1,6 @@
 """The base class of the states of all modern groups: members, epochs, target assignment, and their records.
 
-A modern group (base_group.py) stores its members, epochs and target assignment in one object, whose class is a subclass
+A modern group (group.py) stores its members, epochs and target assignment in one object, whose class is a subclass
 of `ModernState`. During a request, the group calls methods of this object, and each method changes the state and
 creates the record of the change. At the end of the request, `finish` puts all these records into one `Write`. After a
 restart of the broker, or after a failed write, the object restores the group from its stored records.
