@@ -6,8 +6,8 @@ on. The application also creates its internal topics itself.
 
 In a *streams group*, the broker computes the assignment itself. The broker knows the topology of the application,
 creates the internal topics, and assigns tasks, not partitions, to the members. The steps are the same as in a KIP-848
-group (`hmb.coordinator.consumer`): a change increases the group epoch, the broker computes a target assignment, and each
-member moves to this target. This drawing shows the modules that handle a heartbeat:
+group (`hmb.coordinator.consumer`): a change increases the group epoch, the broker computes a target assignment, and
+each member moves to this target. This drawing shows the modules that handle a heartbeat:
     member     topology, owned tasks   ->  group  ->  topics     checks the topics, and names the missing ones
                <-  tasks, statuses           |    ->  assignor   computes the target
                                              |
