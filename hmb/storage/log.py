@@ -182,11 +182,8 @@ class Log:
         config, now = self.config, self.clock()
         append_time = now if config.uses_log_append_time else NO_TIMESTAMP
         if isinstance(records, RecordBatch):
-            result = self.append_prepared(prepare(records, config, now), append_time, now)
-        else:  # The client is older than Kafka 0.11.
-            result = self._append_messages(records, config, append_time, now)
-        self._flush_if_many(result)
-        return result
+            return self._flush_if_many(self.append_prepared(prepare(records, config, now), append_time, now))
+        return self._flush_if_many(self._append_messages(records, config, append_time, now))  # older than Kafka 0.11
 
     def append_from_coordinator(self, batch: RecordBatch) -> LogAppendInfo:
         """Append a batch that the broker itself has made. Even a full disk does not stop this append.
@@ -194,13 +191,12 @@ class Log:
         The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
         """
         check_size(batch, self.config)
-        result = self.append_prepared(batch, NO_TIMESTAMP, self.clock())
-        self._flush_if_many(result)
-        return result
+        return self._flush_if_many(self.append_prepared(batch, NO_TIMESTAMP, self.clock()))
 
-    def _flush_if_many(self, result: LogAppendInfo) -> None:
-        if result.last_offset + 1 - self.recovery_point >= self.config.flush_messages:
+    def _flush_if_many(self, appended: LogAppendInfo) -> LogAppendInfo:
+        if appended.last_offset + 1 - self.recovery_point >= self.config.flush_messages:
             self.flush()
+        return appended
 
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
         """Write a batch, and return its offsets. If the log has it already, return the offsets of the first append.

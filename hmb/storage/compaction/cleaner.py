@@ -131,7 +131,7 @@ def _clean(log: Log, work: LogToClean, max_memory: int, now: int, throttle: Thro
     if not set(work.segments) <= set(segments):
         return work.first_dirty  # Some of these segments were deleted meanwhile. The next compaction selects again.
     limit = log.config.max_decompressed
-    map = _map_of(work, segments, max_memory, limit, throttle)
+    map = _map(work, segments, max_memory, limit, throttle)
     rule = Compaction(map, log.producers.last_batches(), now, log.config.delete_retention_ms, limit)
     rewriting = _Rewriting(log, segments, rule, throttle)
     for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
@@ -139,9 +139,7 @@ def _clean(log: Log, work: LogToClean, max_memory: int, now: int, throttle: Thro
     return map.end_offset
 
 
-def _map_of(
-    work: LogToClean, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle
-) -> OffsetMap:
+def _map(work: LogToClean, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
     """Return a map from each key of the dirty records (not compacted yet) to the key's last offset.
 
     `segments` are all segments of the log. If the keys of all dirty records need more than `max_memory` bytes, the map
