@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hmb.client.coordinator import MOVED
-from hmb.client.errors import answered_error
+from hmb.client.errors import response_error
 from hmb.client.group.interface import MemberSettings
 from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -44,4 +44,4 @@ _WHY[ErrorCode.FENCED_MEMBER_EPOCH] = _WHY[ErrorCode.ILLEGAL_GENERATION]
 def group_error(settings: MemberSettings, number: int, message: str | None = None) -> KafkaError:
     """Return the exception for an error code. `message` is the error message in the response, or None."""
     why = _WHY[ErrorCode(number)].format(settings=settings) if number in _WHY else message
-    return answered_error(f"group {settings.group_id!r}", number, why)
+    return response_error(f"group {settings.group_id!r}", number, why)

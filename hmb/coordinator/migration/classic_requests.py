@@ -55,7 +55,7 @@ from hmb.coordinator.consumer.state import ConsumerState
 from hmb.coordinator.consumer.states import MemberState
 from hmb.coordinator.group import unloaded
 from hmb.coordinator.migration.partitions import encode_assignment, ids_of
-from hmb.coordinator.modern.base_group import LEAVES
+from hmb.coordinator.modern.group import LEAVES
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
