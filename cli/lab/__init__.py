@@ -3,10 +3,10 @@
 Read in this order:
 - `catalog`              finds the labs
 - `workspace`            manages the folder in which a student works
-- `editor_text`          converts the text of a lab for an editor
+- `editor_text`          converts the page of a lab to the file lab.md, which a student reads in an editor
 - `jupyter`              converts the notebooks of the labs
 - `checking`             starts a separate process, which tests the answer
-- `requirements_plugin`  runs inside that process
+- `requirements_plugin`  limits the time and the memory of the answer in that process, and reports the results
 - `grading`              checks the answers of a whole class
 - `commands`             contains the commands
 """

@@ -32,9 +32,9 @@ Three rules keep the records safe:
   batches off the end of a log. But it never cuts off synced records, which are the records below the *recovery point*.
 - A record is on disk after a sync of its log. If a sync fails, the broker does not sync this log again, and refuses
   further appends to it.
-- When the broker finds damaged bytes, it logs their position. If the damage is below the recovery point, the broker
-  still serves the intact batches after the damage. If the damage is above the recovery point, and the broker finds it
-  while it starts, the log ends at the damage. The broker then copies later intact batches to a `.cut` file.
+- When the broker finds damaged bytes, it logs their position, and usually still serves the intact batches after the
+  damage. The exception is damage above the recovery point that the broker finds while it starts. The log then ends at
+  the damage, and the broker copies the later intact batches to a `.cut` file.
 
 Read in this order:
 - `segment`            one segment: append, read

@@ -51,8 +51,11 @@ is still written only once.
 
 A broker remembers the last five batches of each producer, and can recognize only copies of these batches. The producer
 therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
-again, the producer sends the batches 2 to 5, but not batch 6. After a failure, some of these batches may already be
-written. So the producer sends one batch at a time until all these batches are completed (`PartitionQueue.window`).
+again, the producer sends the batches 2 to 5, but not batch 6.
+
+After a failure, the producer does not know which of the batches in flight are already written. It therefore sends one
+batch at a time, the oldest one first, until all these batches are completed (`PartitionQueue.window`). So no newer
+batch can make the broker forget a batch whose result the producer does not know yet.
 """
 
 from __future__ import annotations

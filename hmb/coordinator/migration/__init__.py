@@ -29,7 +29,8 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 5. B sends SyncGroup, and the response contains the partitions of B: none. C receives partition 1 with its next
    heartbeat. A has joined again in the same way, and keeps partition 0.
 6. A and B restart with the KIP-848 protocol, one after the other. Or C leaves: then A and B form a classic group again.
-   This group starts with generation 8, and its members join again.
+   The departure of C does not increase the group epoch. The classic group therefore starts with generation 8, and its
+   members join again.
 
 A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
 their target assignments in steps, as in every KIP-848 group.

@@ -8,7 +8,8 @@ This module finds the classes of an API by name, without a table. For example, t
 used.
 
 The folder `messages` itself is the list of the APIs: when Python imports this module, the module reads the names of the
-folder's files into `API_KEYS`. To add an API, it is therefore enough to add a file.
+folder's files into `API_KEYS`. To add the messages of an API, it is therefore enough to add a file. (The broker also
+needs a handler of this API, a file in hmb/broker/handlers.)
 
 Read these files first: `produce`, `fetch`, `metadata`, `join_group`, `sync_group`. All other files follow the same
 pattern.

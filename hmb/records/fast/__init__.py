@@ -9,14 +9,14 @@ fields that this purpose does not need.
 
 This table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes
 and a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
-`hmb.records.record` needs for the same result: ===================  =========================================  =======
-======== module               purpose                                    fast     readable ===================
-=========================================  =======  ======== `consumer_records`   records for a consumer
-2.1 us   3.8 us `columns`            Arrow columns for a consumer               0.5 us   5.0 us `compaction`         the
-keys, for compaction                   0.6 us   2.8 us `compaction`         half of the records, for compaction
-0.7 us   2.8 us `raw_records`        positions, without a copy of the value     2.3 us   2.8 us `value_runs`
-encoding values of one call                0.3 us   0.8 us ===================
-=========================================  =======  ========
+`hmb.records.record` needs for the same result:
+    module               purpose                                    fast     readable
+    `consumer_records`   records for a consumer                     2.1 us   3.8 us
+    `columns`            Arrow columns for a consumer               0.5 us   5.0 us
+    `compaction`         the keys, for compaction                   0.6 us   2.8 us
+    `compaction`         half of the records, for compaction        0.7 us   2.8 us
+    `raw_records`        positions, without a copy of the value     2.3 us   2.8 us
+    `value_runs`         encoding values of one call                0.3 us   0.8 us
 
 The module `batch_check` decodes no records. It checks batches after a crash. It replaces the functions
 `RecordBatch.parse` and `check`, which are easier to read but slower.

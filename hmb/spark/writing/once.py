@@ -31,9 +31,10 @@ Limits:
 - When a batch runs again, each task must get the same rows as before. A query that has not changed fulfils this,
   because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a row can
   belong to another task than before.
-- The note contains a checksum of the task's rows, which does not depend on their order. If a repeated task has other
-  rows than before, the task fails, so that no row is lost without an error. A query that is not deterministic, for
-  example with `rand()`, would therefore fail at every restart.
+- A committed offset has a text field, the metadata. The note stores a checksum of the task's rows there, which does not
+  depend on the order of the rows. If a repeated task has other rows than before, the task fails, so that no row is
+  lost without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at every
+  restart.
 - With the option `failOnChangedRows=false`, such a query continues. A repeated task first writes its rows in a new
   transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction. Otherwise, the
   task commits the new rows in addition to the old rows, so the query writes at least once.

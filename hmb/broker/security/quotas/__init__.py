@@ -8,10 +8,12 @@ five quotas:
     controller_mutation_rate   partitions that a client creates or deletes, in one second
     connection_creation_rate   new connections of an IP address, in one second
 
-The broker measures each client with a window of the last seconds (window.py). If a client exceeds its quota, the broker
-sends the response with a throttle time, and reads no further request from this connection until the time is over:
-    Produce, 15,000 bytes in 10.5 s, quota 1,000 bytes/s  ->  response with throttle_time_ms = 4500
-    next request of the same connection                   ->  the broker reads it 4.5 s later
+The broker measures each client with a sliding window over the last 10 to 11 seconds (window.py). If a client exceeds
+its quota, the broker sends the response with a throttle time. The broker then reads no further request from this
+connection until the time is over. For example, the window covers 10.5 s, and the quota is 1,000 bytes/s. The client has
+sent 15,000 bytes in this time, for which it should have needed 15 s:
+    Produce request                        ->  response with throttle_time_ms = 4500, because 15 s - 10.5 s = 4.5 s
+    next request of the same connection    ->  the broker reads it 4.5 s later
 
 Two quotas work differently from the others. For controller_mutation_rate, the broker uses a bucket of tokens instead of
 a sliding window. A new connection above the quota connection_creation_rate gets no response: the broker closes this
