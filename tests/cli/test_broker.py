@@ -153,7 +153,7 @@ def test_an_occupied_port(run: Hmb, tmp_path: Path) -> None:
 def test_a_broker_that_cannot_start_blocks_no_signals_of_its_process(run: Hmb) -> None:
     """A broker that cannot start does not leave signals blocked.
 
-    Before a bug was fixed, it did, and no signal could stop the commands that the same process started later.
+    Before a bug was fixed, it left them blocked, and no signal could stop commands that the same process started later.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     run("broker", "-X", "log.dirs=", exit_code=2)

@@ -76,7 +76,7 @@ def produce_in_transactions(network: Unreliable, records: int) -> tuple[int, int
 
     Return the numbers of committed and failed records.
 
-    Kafka 4.3.0 sometimes refuses a transaction if the copy of a batch arrives after its transaction has ended.
+    Kafka 4.3.0 sometimes refuses a transaction if the network repeats a batch after the batch's transaction has ended.
     """
     committed = failed = 0
     with hmb.Producer(

@@ -1,4 +1,4 @@
-"""The test suites of other projects pass on HMB's pytest plugin, except for the tests in their lists.
+"""The test suites of other projects pass on HMB's pytest plugin, except for the tests that are listed as failures.
 
 `HMB_SUITES` names a folder with the source trees `aiokafka` and `quixstreams`. Without it the runs are skipped.
 """

@@ -106,9 +106,9 @@ def produced(connection: Connection, topic: str, data: bytes) -> dict[str, Any]:
 
 
 def _without_limits(message: str) -> str:
-    """Return an error message without the limits, which depend on the current time.
+    """Return an error message without its time limits, because they depend on the current time.
 
-    The messages about missing keys differ, so this function replaces them.
+    HMB and Kafka word the error of a missing key differently, so both of its messages become "no key".
     """
     return "no key" if "key" in message else re.sub(r"\[-?\d+, -?\d+\]", "[limits]", message)
 

@@ -18,7 +18,7 @@ BIBLIOGRAPHY = (DOCS / "bibliography.md").read_text()
 
 
 def words_of_glossary() -> list[str]:
-    """Return the words that the glossary explains, in its own spelling."""
+    """Return the words that the glossary explains, spelled as in the glossary."""
     body = GLOSSARY.partition(":sorted:")[2]
     return [line for line in body.splitlines() if line and line[0] not in " :"]
 

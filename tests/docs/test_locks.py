@@ -1,4 +1,4 @@
-"""The page on locks names every lock of the broker, its clients and its monitoring, in the order of taking them."""
+"""The page on locks names every lock of the broker, its clients and its monitoring, in the order in which threads take them."""
 
 from __future__ import annotations
 

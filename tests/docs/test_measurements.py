@@ -43,7 +43,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def build(build_pages: BuildPages, results: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Return a function that builds a page. It returns the page's content, and the warnings of Sphinx."""
+    """Return a function that builds a page. The function returns the page's content and the warnings of Sphinx."""
     monkeypatch.setattr(import_module("measurements"), "RESULTS", results)
 
     def page(text: str) -> tuple[nodes.document, str]:

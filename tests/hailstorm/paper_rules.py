@@ -1,6 +1,6 @@
 """Bolts and sinks that follow faulty rules of the Hailstorm paper. Hailstorm itself uses other rules.
 
-The simulation runs these bolts and sinks, and finds the errors.
+The tests run these bolts and sinks in a simulation, and check that it finds their errors.
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ def test_the_sinks_of_a_topology_are_not_called() -> None:
 def test_a_top_n_by_a_running_mean_is_named() -> None:
     """`check` names a top-n bolt that follows a running mean.
 
-    Both bolts obey the laws. But a running mean can rise and fall, so its maximum depends on the order of the tuples.
+    The bolt of the mean and the top-n bolt each obey the laws of merging. But a running mean can rise and fall, so the
+    greatest mean depends on the order of the tuples.
     """
     top = Bolt.over(TopN(3), lambda item, state: [("top", 1)], lift=lambda item: {item[0]: item[2]})
     (problem,) = check(mean_topology(top), topologies.word_logs(5))

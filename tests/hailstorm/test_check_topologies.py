@@ -162,7 +162,10 @@ def test_a_bolt_that_no_tuple_reaches_is_a_problem() -> None:
 
 
 def remembering(kind: str) -> Topology:
-    """Return a topology with a stateless bolt, or a `convert`, that counts or remembers words in a global variable."""
+    """Return a topology in which one function remembers words in a variable outside of the function.
+
+    The function is the `convert` of the spout, or the function of a stateless bolt.
+    """
     known: dict[str, int] = {}
 
     def numbered(word: str) -> list[tuple[str, int]]:

@@ -22,7 +22,7 @@ class CrashError(Exception):
 
 
 def crash_instead_of_commit(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let the commit with this number raise an error, as if the mirror had crashed before it."""
+    """Let the commit with this number raise an error, as if the mirror had crashed before this commit."""
     commit: Callable[..., None] = TargetWriter.commit
     commits = iter(range(1, 1000))
 

@@ -142,7 +142,7 @@ def test_why_did_billing_rebalance(tab: ChromiumTab) -> None:
 
 
 def test_which_client_sends_uncompressed_batches(tab: ChromiumTab) -> None:
-    """Clients that have produced are at the top. With a codec in the filter, the page shows its clients."""
+    """Clients that have produced are at the top. With a codec in the filter, only clients that use this codec remain."""
     tab.go("clients")
     assert [(row[1], row[4]) for row in tab.rows("Connections")[:3]] == [
         ("checkout", "gzip"), ("legacy-exporter", "none"), ("shop", "lz4")

@@ -29,7 +29,7 @@ def test_round_trip(codec: Codec, records: list[Record]) -> None:
 def test_the_header_byte_by_byte() -> None:
     """The test compares each field of the header with the layout in KIP-98.
 
-    The CRC is the CRC-32C of all bytes after it.
+    The CRC field is the CRC-32C of all bytes that follow this field.
     """
     data = encode_batch(
         [Record(timestamp=1000, value=b"hi")],

@@ -337,7 +337,7 @@ def run(case: Case, seed: int) -> FaultyDisk:
 
 
 def count_calls(kind: str) -> int:
-    """Run the whole sequence without errors. Return the number of calls in which an error of this kind could happen."""
+    """Send all requests of a case without errors. Return in how many calls an error of this kind could happen."""
     return run(Case(Fault(kind, sys.maxsize)), 0).count
 
 

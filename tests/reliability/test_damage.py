@@ -69,7 +69,7 @@ def test_damage_that_nobody_reports_is_noticed(data: DataSet, monkeypatch: pytes
     def lose_all(path: Path, _: object) -> None:
         """Remove the whole log, and the manifest that lists its files.
 
-        A broker that starts then cannot notice the loss.
+        A broker that starts after this loss cannot notice it.
         """
         for file in path.parent.iterdir():
             file.unlink()

@@ -13,7 +13,7 @@ kill, each job makes progress. The last kill is always a kill of the driver. The
 topics, and writes the rows of all jobs to a file. These rows must equal the rows that plain Python computes from the
 records that the producer has sent.
 
-The topic `speed` is written at least once, so the experiment counts its repeated rows.
+The topic `speed` contains each order at least once, so the experiment counts its repeated rows.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Feeding(threading.Thread):
     def _send(self, producer: hmb.Producer, orders: list[Order], payments: list[Payment]) -> None:
         """Send records, and wait for all acknowledgements.
 
-        After a restart of the broker, no partition is therefore far ahead of the other partitions.
+        Because of this wait, no partition is far ahead of the others after a restart of the broker.
         """
         sent = [producer.send(ORDERS, encoded(order), order.customer.encode()) for order in orders]
         sent += [producer.send(PAYMENTS, encoded(each), b"%d" % each.id) for each in payments]

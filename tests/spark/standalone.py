@@ -103,9 +103,9 @@ class StandaloneCluster:
 
 
 def _worker_python() -> Path:
-    """Return the Python from which the worker's environment is made: the system's Python if it has this version.
+    """Return the Python from which the worker's environment is made.
 
-    The user `nobody` often cannot run the Python of the tests, because it is below root's home directory.
+    This is the Python of the operating system, if one with the version of the tests' Python exists. The user `nobody` often cannot run the Python of the tests, because it is below root's home directory.
     """
     system = Path(f"/usr/bin/python3.{sys.version_info.minor}")
     return system if system.exists() else Path(sys.executable).resolve()

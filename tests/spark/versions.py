@@ -1,6 +1,6 @@
 """Try the data source with several versions of PySpark, and print the results as a table.
 
-The page docs/spark/index.md contains these results.
+The page docs/spark/index.md contains the results of this program.
 
 Usage: python -m tests.spark.versions [FOLDER [VERSION ...]]
 

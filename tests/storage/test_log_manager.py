@@ -118,7 +118,10 @@ def test_a_check_that_is_canceled_starts_again(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_created_while_the_broker_stops_is_not_checked(tmp_path: Path) -> None:
-    """`stop` cancels the check of old logs. A request that creates an internal topic at this time gets a log."""
+    """A request can create an internal topic while the broker stops, although `stop` cancels the check of old logs.
+
+    A new log needs no check, so the request gets its log.
+    """
     stop = threading.Event()
     logs = LogManager(tmp_path, stop=stop)
     logs.load({}, CONFIG)

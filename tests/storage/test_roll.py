@@ -49,8 +49,8 @@ def test_a_log_syncs_its_active_segment_before_it_rolls(
 ) -> None:
     """A log syncs its active segment before it creates the next one.
 
-    Before a bug was fixed, it did not. After a power cut, the new segment could exist although the end of the old one
-    was missing.
+    Before a bug was fixed, it did not sync first. After a power cut, the new segment could exist although the end of
+    the old one was missing.
     """
     log = open_log(segment_bytes=3 * SIZE)
     synced = Synced(monkeypatch)

@@ -141,7 +141,7 @@ def test_set_and_delete(asked: Asker) -> None:
 def test_append_and_subtract(asked: Asker) -> None:
     """APPEND adds to the topic's list, and SUBTRACT removes from it.
 
-    If the topic has no list, both begin with the default. The result has no duplicates.
+    If the topic has no list of its own, both operations start from the default list. The result has no duplicates.
     """
     for operation, value, policy in (
         (APPEND, "compact", "delete,compact"),

@@ -81,7 +81,7 @@ def test_an_internal_topic_keeps_its_records(ask: Asker) -> None:
 def test_deleted_records_stay_deleted_after_a_kill(ask: Asker, make_asker: MakeAsker, tmp_path: Path) -> None:
     """The broker stores the new log start offset on disk before it responds to DeleteRecords.
 
-    The test keeps the checkpoint file of this moment, and starts a broker with it.
+    The test copies the checkpoint file when the response arrives, and starts a broker with this copy.
     """
     log = filled(ask).partitions[0]
     log.flush()

@@ -48,7 +48,7 @@ def test_the_handler_gets_the_permitted_topics(api: ApiKey, caplog: pytest.LogCa
 
 
 def test_a_remembered_permission_to_write_ends_with_the_acl() -> None:
-    """The guard of Produce remembers topics. A changed ACL decides about the next request."""
+    """The guard of Produce remembers the topics that a client may write to, until an ACL changes."""
     authorizer = Authorizer([], allows_without_acl=False)
     permission = acl("a", Op.WRITE)
     authorizer.load(SecurityState(acls={permission.id: permission}))

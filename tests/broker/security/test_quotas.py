@@ -201,7 +201,11 @@ def create(*names: str, partitions: int = 10) -> CreateTopicsRequest:
 
 
 def test_partitions_take_tokens(broker: BrokerServer, clock: Clock) -> None:
-    """The bucket has 2 * 0.5 = 1 token. The first topic takes two tokens, so the second topic has to wait."""
+    """A new topic takes one token of the quota for each partition.
+
+    The quota is 0.5 tokens per second in a window of 2 s, so one token is available. The topic "a" takes two tokens,
+    so the broker refuses the topic "b" until the missing token has been refilled.
+    """
     set_quota(broker, QuotaKey.CONTROLLER_MUTATION_RATE, 0.5, user="ANONYMOUS")
     wire = connect(broker)
     answer: Any = wire.ask(create("a", "b", partitions=2), 7)

@@ -39,7 +39,7 @@ ANSWERS = {
 
 
 class NumberedLog:
-    """Answers Produce and InitProducerId for the partition t-0."""
+    """A simulated leader of the partition t-0. It answers Produce and InitProducerId requests."""
 
     def __init__(self, fault_of: Callable[[list[int]], Fault], late: Callable[[], bool] = lambda: True) -> None:
         """Choose the fault of each batch with `fault_of`, which gets the values of the batch.

@@ -1,4 +1,4 @@
-"""Tests of the sender: several batches in flight, and what happens to the later ones after one is rejected or lost."""
+"""Tests of the sender: several batches in flight, and what happens to later batches if one is rejected or lost."""
 
 from __future__ import annotations
 

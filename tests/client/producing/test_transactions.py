@@ -262,10 +262,10 @@ class SlowGroupCoordinator(Coordinating):
 
 
 def test_closing_ends_a_call_that_waits_for_the_group_coordinator(made: list[Connection]) -> None:
-    """A call that waits for the group coordinator raises an error at once when the producer is closed.
+    """`send_offsets_to_transaction` raises an error at once if the producer is closed during the call.
 
-    The call is `send_offsets_to_transaction`, and no connection stays open. Before a bug was fixed, the call waited
-    until `delivery_timeout`, and the connection to the transaction coordinator stayed open.
+    No connection stays open. Before a bug was fixed, the call waited until `delivery_timeout`, and the connection to
+    the transaction coordinator stayed open.
     """
     script = SlowGroupCoordinator()
     scene = Scene(script)

@@ -157,7 +157,7 @@ def files_of_topics(data_dir: Path) -> list[Path]:
 
 
 def assert_same_lines(jars: Path, data_dir: Path) -> set[str]:
-    """Run both tools on all files of all topics, and compare them. Return the kinds of files."""
+    """Compare the outputs of HMB's and Kafka's dump tool for all files of all topics. Return the kinds of files."""
     files = files_of_topics(data_dir)
     for switch in ("--print-data-log", "--index-sanity-check", ""):
         options = DumpOptions(print_data_log="data" in switch, index_sanity_check="sanity" in switch)

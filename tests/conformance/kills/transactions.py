@@ -7,8 +7,8 @@ A client reads numbers from one topic and writes them to two partitions of anoth
 several numbers and the offset up to which they were read. About every third transaction is aborted, and its numbers are
 read again.
 
-The kill happens at a random time. After the restart the copying client continues, or a new client with the same
-transactional id starts at the committed offset.
+The kill happens at a random time. After the restart, the client that copies the numbers continues, or a new client
+with the same transactional id starts at the committed offset.
 
 Each record names its transaction. In the end, consumers with read_committed must read every number exactly once. They
 see all records of a committed transaction and none of an aborted one. If a commit got no response, they see all records

@@ -183,7 +183,8 @@ class Comparison:
     def message(self, step: Step) -> tuple[Message, int]:
         """Return the message of a step and its version.
 
-        The version is that of the comparison, or the newest one if the step uses a different API.
+        A step that uses the API of the comparison gets the version of the comparison. Another API gets its newest
+        version that both brokers support.
         """
         if isinstance(step.message, Raw):
             return step.message, step.message.answer_version

@@ -356,7 +356,7 @@ def test_an_addition_of_version_2_waits_for_the_end_of_the_previous_transaction(
     added = threading.Event()
 
     def add() -> None:
-        """Add a partition with the next epoch. Before the markers are written, this request must wait."""
+        """Add a partition with the next epoch. This request must wait until the markers are written."""
         transactions.add_partitions("tx", producer._replace(epoch=producer.epoch + 1), {T0}, VERSION_2)
         added.set()
 

@@ -121,7 +121,7 @@ def test_a_grouping_that_separates_a_key_ends_the_run_with_an_error(
 ) -> None:
     """If a grouping sends one key to several instances, the run ends with an error.
 
-    `check` finds this mistake earlier. Without `check`, the outputs must not look correct.
+    `check` finds this mistake earlier. If nobody runs `check`, the topology must not produce wrong outputs silently.
     """
     topology = Topology("separated")
     spout = Spout(make_topic([[b"sun"] * 40]), lambda it: ("sun", it.offset), event_time=lambda pair: pair[1])

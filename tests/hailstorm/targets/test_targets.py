@@ -171,7 +171,11 @@ def clock_rows(path: Path) -> list[tuple[str, str]]:
 
 
 def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> None:
-    """Early versions used only the name of the sink as the key. Only a sink with the same topics takes the row over."""
+    """A sink takes over a row of the clock table that an early version of Hailstorm wrote.
+
+    The key of such a row is the name of the sink without the name of the topology. A sink adopts the row only if it
+    reads the same topics and does not start at a lower clock.
+    """
     path = tmp_path / "out.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE hailstorm_clock (sink VARCHAR(200) PRIMARY KEY, epoch INTEGER, clock TEXT)")

@@ -69,7 +69,8 @@ def test_batches_of_many_records(count: int) -> None:
 def test_both_decoders_find_the_same_damage(given_: list[Record], data: st.DataObject | None) -> None:
     """Both decoders find the same damage.
 
-    The test changes up to three bytes after the CRC field, so in the header's counts and times, or in the records.
+    The test changes up to three bytes after the CRC field. They are in the header's counts and times, or in the
+    records.
     """
     encoded = bytearray(encode_batch(given_))
     if data is not None:

@@ -296,7 +296,7 @@ def test_nothing_is_decompressed_beyond_the_broker_s_limit(
 def test_old_messages_get_later_offsets_after_a_faster_append(
     log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch, magic: int, codec: Codec
 ) -> None:
-    """The log decompresses old messages before it takes its lock, so another append may be faster.
+    """The log decompresses old messages before it takes its lock, so another append may take the lock first.
 
     Before a bug was fixed, a message set of 100,000 wrappers held the lock for 1.8 s.
     """

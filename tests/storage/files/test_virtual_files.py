@@ -180,8 +180,8 @@ def test_a_process_without_descriptors_closes_a_file_for_the_next_one(
 ) -> None:
     """If no file descriptor is left, the broker closes one of its files to open another one.
 
-    Other parts of the process use descriptors, too. So the process may have none left although the broker is below its
-    own limit.
+    Other parts of the process use descriptors, too. The process may therefore have no descriptor left although the
+    broker uses fewer descriptors than its own limit.
     """
     first, second, third = files(tmp_path, 3)
     first.read(1, 0)

@@ -44,7 +44,7 @@ def overwrite(path: Path, position: int, content: bytes) -> None:
 
 
 def consume(log: Log, limit: int = 60) -> list[int]:
-    """Read as a client does that fetches a batch again if its CRC is wrong.
+    """Read the log like a client that fetches a batch again if the CRC of the batch is wrong.
 
     Return the offsets of all intact records.
     """

@@ -29,7 +29,7 @@ def commit(
     epoch: int = -1,
     **options: Any,
 ) -> OffsetCommitRequest:
-    """Return an OffsetCommit. By default a simple consumer sends it."""
+    """Return an OffsetCommit request. By default, its sender is not a member of the group."""
     parts = [
         Partition(
             partition_index=index, committed_offset=offset, committed_metadata=metadata, committed_leader_epoch=epoch

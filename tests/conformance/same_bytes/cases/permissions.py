@@ -215,7 +215,7 @@ def cases_of(api: ApiKey, what: str, values: Values, versions: str) -> Iterator[
 
 
 def _order(api: ApiKey) -> tuple[bool, bool, ApiKey]:
-    """Sort the APIs that list everything to the beginning, and the API that deletes groups to the end."""
+    """Return a sort key: APIs that list everything come first, and the API that deletes groups comes last."""
     first = (ApiKey.LIST_GROUPS, ApiKey.METADATA, ApiKey.DESCRIBE_DELEGATION_TOKEN)
     return api == ApiKey.DELETE_GROUPS, api not in first, api
 
