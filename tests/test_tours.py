@@ -104,7 +104,7 @@ def methods(path: Path) -> Iterator[str]:
 
 
 def test_the_files_and_methods_between_the_steps_exist() -> None:
-    """The docstring names a file by its path, or by the end of its path."""
+    """The docstring of `hmb` names a file by its path, or by the end of its path."""
     text = hmb.__doc__ or ""
     paths = list(ROOT.rglob("*.py"))
     files = set(FILE.findall(text)) - {"tests/test_tours.py"}

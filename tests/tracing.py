@@ -43,6 +43,6 @@ def recorded_calls() -> Iterator[list[Call]]:
 
 
 def first_missing(expected: Iterable[Call], calls: Sequence[Call]) -> Call | None:
-    """Return the first expected call that does not occur after the one before it. Return None if all occur in order."""
+    """Return the first expected call that is missing or out of order. Return None if all calls occur in order."""
     remaining = iter(calls)
     return next((call for call in expected if call not in remaining), None)

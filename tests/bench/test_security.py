@@ -38,7 +38,10 @@ def samples(turn: int, rate: float, rate_of_kafka: float, login_ms: float, lost_
 
 
 def test_the_goals_compare_runs_of_one_round() -> None:
-    """All runs of the second round are slower, because the machine is slower. So no ratio between runs changes."""
+    """A goal compares only runs of the same round.
+
+    All runs of the second round are slower, because the machine is slower. So no ratio between runs changes.
+    """
     taken = [*samples(0, 300.0, 200.0, 1.5, 2.0), *samples(1, 30.0, 40.0, 1.0, 4.0), *samples(2, 30.0, 20.0, 2.5, 5.0)]
     rows = {row[0]: row[1:] for row in VIEW.tables(taken)[-1].rows}
     assert rows["TLS, produce, Kafka 4.3.0: over Kafka"] == ["1.50", "0.75 .. 1.50", "at least 1", "yes"]

@@ -15,9 +15,9 @@ from tests.waiting import until
 
 
 class Poll:
-    """A poll that waits for records in one place, and after its second `collect` also in a second place.
+    """A poll that watches one set of watchers, and after its second `collect` also a second set.
 
-    The poll of a share group does this, too.
+    The poll of a share group can do the same, because a share-partition exists only after its state is loaded.
     """
 
     def __init__(self) -> None:

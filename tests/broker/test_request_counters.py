@@ -61,7 +61,10 @@ def test_an_error_is_found_at_any_depth() -> None:
     [(memoryview(b"abc"), 3), (FileRegion(DurableFile(Path("never-opened"), exists=False), 0, 7), 7), (None, 0)],
 )
 def test_the_bytes_of_records_are_counted_in_each_form(records: object, size: int) -> None:
-    """A response can contain records as bytes, as a region of a file, or as records that are converted later."""
+    """The broker counts the bytes of fetched records, which a response contains in one of three forms.
+
+    The forms are bytes, a region of a file, and records that are converted later. Their size is not yet known.
+    """
     partition = FetchResponse.FetchableTopicResponse.PartitionData(records=records)
     response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])])
     assert _measured_fetch(FetchRequest(), response) == (False, size)

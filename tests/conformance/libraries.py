@@ -50,7 +50,7 @@ class Subject:
     def is_new(self) -> bool:
         """Whether the broker supports record batches, timestamps, groups and admin requests.
 
-        Only Kafka 0.8.2.2 does not.
+        Of the tested brokers, only Kafka 0.8.2.2 lacks these features.
         """
         return self.kind != "kafka082"
 

@@ -150,7 +150,10 @@ def test_the_last_commit_in_the_queue_wins(journal: Journal, manager: OffsetMana
 def test_a_commit_that_is_too_large_for_the_log_is_refused_before_its_records_are_in_memory(
     manager: OffsetManager, journal: Journal
 ) -> None:
-    """Each record contains the group id, so a long group id makes a commit of many partitions large."""
+    """The coordinator refuses a commit that is too large for the log, before it builds the commit's records.
+
+    Each record contains the group id, so a long group id makes a commit of many partitions large.
+    """
     group_id = "g" * 30_000
     offsets = {TopicPartition("t", number): at(1) for number in range(16_000)}  # 480 MB of group ids
     tracemalloc.start()

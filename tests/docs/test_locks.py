@@ -1,4 +1,4 @@
-"""The page on locks names every lock of the broker, its clients and its monitoring, in the order in which threads take them."""
+"""The page on locks names all locks of the broker, the clients and the monitoring, in the order of taking them."""
 
 from __future__ import annotations
 

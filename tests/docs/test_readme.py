@@ -45,7 +45,7 @@ def test_the_table_of_commands_names_each_command(name: str) -> None:
 
 
 def test_no_two_brokers_of_the_pages_have_one_port() -> None:
-    """Sphinx builds several pages at the same time, so a port that two pages use would be taken."""
+    """Each page uses its own ports, because Sphinx builds several pages at the same time."""
     pages = sorted(ROOT.joinpath("docs").rglob("*.md"))
     ports = [port for page in pages for port in re.findall(r"^\$ hmb broker .*--port (\d+)", page.read_text(), re.M)]
     assert "9098" in ports

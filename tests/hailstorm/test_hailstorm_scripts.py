@@ -15,7 +15,9 @@
 
 The topology counts words: the spouts `words-0` and `words-1`, the bolt `count-0`, and two sinks. The sink `live-0`
 writes each output at once. The sink `held-0` holds outputs back until their snapshot is complete. The grace period is
-10 s. A script prints each master state, each output, and what a processor reports.
+10 s.
+
+A script prints each master state, each output, and each report of a processor.
 """
 
 from __future__ import annotations

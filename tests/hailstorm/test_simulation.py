@@ -193,7 +193,7 @@ def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callabl
 
 
 def test_defect_a_snapshot_of_the_whole_state(plant: Callable[..., None]) -> None:
-    """The planted defect: a bolt saves A + B instead of A."""
+    """The planted defect: a bolt saves both of its states, A and B, instead of only its state A."""
 
     def to_value(self: SplitState) -> Any:
         merged = self.merged()
@@ -253,7 +253,10 @@ def test_defect_an_answer_to_an_earlier_master_state_counts(plant: Callable[...,
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_processor_saves_once_at_each_clock_of_an_epoch(seed: int) -> None:
-    """The empty state of a stateless bolt is None, and this state must not look like a state that is still missing."""
+    """Each processor saves only one state for each snapshot.
+
+    The state of a stateless bolt is None. The processor must not treat None as a state that it has not saved yet.
+    """
     saves: Counter[tuple[int, str, Clock]] = Counter()
 
     class CountingStore(MemorySnapshotStore):

@@ -47,7 +47,10 @@ def test_new_records_topics_and_partitions_are_copied(
 def test_the_offsets_of_groups_follow(
     source: hmb.Broker, target: hmb.Broker, mirror: MakeMirror, transactional: bool
 ) -> None:
-    """With transactions, a marker stands after each record of the copy."""
+    """The mirror translates the group's offset, although the offsets of the copy can differ from those of the source.
+
+    If the mirror writes in transactions, a marker follows each record of the copy.
+    """
     partition = TopicPartition("orders", 0)
     source.create_topic("orders")
     source.produce("orders", "0")

@@ -1,4 +1,4 @@
-"""A group continues at the same record, even if the mirror no longer remembers the run with the group's offset.
+"""A group continues at the same record, even if the mirror has forgotten the copied run that contains its offset.
 
 A run is a series of copied records with consecutive offsets in both clusters.
 """

@@ -10,7 +10,7 @@ PATIENCE = 30.0  # seconds
 
 
 def opened_again(*, state: HttpAddress | None = None, ui: HttpAddress | None = None) -> MonitoringPorts:
-    """Open the ports again. The kernel may keep them for a moment."""
+    """Open the ports again. Try repeatedly, because the kernel may keep the old ports for a moment."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

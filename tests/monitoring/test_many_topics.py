@@ -1,8 +1,10 @@
 """Tests of the page with 10,000 topics, and with as many changes as a day brings, in a headless Chromium.
 
 A broker would need a minute to create these topics. So the tests serve the state of a small broker, in which one topic
-is copied 10,000 times. A page that is open for a day sees many changes. To produce as many changes in a short time, a test
-serves a state that changes much faster than the state of a real broker.
+is copied 10,000 times.
+
+A page that is open for a day sees many changes. To produce as many changes in a short time, a test serves a state that
+changes much faster than the state of a real broker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Tests of the page in a headless Chromium, against a broker with real load.
 
-One broker and one browser serve all tests of this module, because the start of a browser takes a second. The names of
-topics, groups and clients, and the keys, values and headers of records contain script tags. If the page interpreted
-one of them, a script would run, and `problems` would find the violation of the page's policy.
+One broker and one browser serve all tests of this module, because the start of a browser takes a second.
+
+The names of topics, groups and clients contain script tags, and so do the keys, values and headers of records. If the
+page interpreted one of these tags, a script would run, and `problems` would find the violation of the page's policy.
 """
 
 from __future__ import annotations

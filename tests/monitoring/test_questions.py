@@ -1,6 +1,6 @@
 """Five questions that a user asks about a broker, answered from the text of the page alone, in a headless Chromium.
 
-Each question has one right answer, because the fixture makes the situation: a slow group, a member that leaves, a
+Each question has one correct answer, because the fixture creates the situation: a slow group, a member that leaves, a
 client without compression, and a topic whose old segments are deleted.
 """
 
@@ -142,7 +142,7 @@ def test_why_did_billing_rebalance(tab: ChromiumTab) -> None:
 
 
 def test_which_client_sends_uncompressed_batches(tab: ChromiumTab) -> None:
-    """Clients that have produced are at the top. With a codec in the filter, only clients that use this codec remain."""
+    """Clients that have produced are at the top. With a codec in the filter, only clients with this codec remain."""
     tab.go("clients")
     assert [(row[1], row[4]) for row in tab.rows("Connections")[:3]] == [
         ("checkout", "gzip"), ("legacy-exporter", "none"), ("shop", "lz4")

@@ -154,7 +154,7 @@ def test_unknown_magic(magic: int) -> None:
 def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, last_offset_delta: int) -> None:
     """The decoder rejects a record with an offset or timestamp above 64 bits.
 
-    It also rejects an offset delta that is above the last one of the batch.
+    The decoder also rejects a record whose offset delta is above the batch's last offset delta.
     """
     batch = RecordBatch.parse(encode_batch(SMALL))._replace(
         base_offset=base_offset, base_timestamp=base_timestamp, last_offset_delta=last_offset_delta

@@ -1,4 +1,4 @@
-"""Tests of partial records: offsets and timestamps equal those of decoded records, and it is known which have keys."""
+"""Tests of partial records: they show the same offsets, timestamps and missing keys as the decoded records."""
 
 from __future__ import annotations
 

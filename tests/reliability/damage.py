@@ -14,9 +14,10 @@ After each damage, every reader can read from the start of each partition to its
 
 One kind of damage is an exception: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
 batches to the client unchecked. A running broker checks only the offset of the first batch of each answer. A batch in
-the middle of an answer may therefore have a wrong offset until the next start repairs it. The start does not notice the
-damage if the broker appended to the segment later and stopped normally. The file's modification time is then the
-broker's own. Kafka's broker never notices such damage.
+the middle of an answer may therefore have a wrong offset until the next start repairs it.
+
+The next start does not notice a wrong offset if the broker appended to the segment later and stopped normally, because
+the file's modification time is then the broker's own. Kafka's broker never notices a wrong offset.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
 broker's log. test_damage.py runs some cases.

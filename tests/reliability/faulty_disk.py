@@ -68,7 +68,7 @@ class FaultyDisk:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Inside the `with` block, count the calls that can fail, and let those fail that the fault selects."""
+        """Inside the `with` block, count the calls that can fail. Let the calls fail that the fault selects."""
         self._is_failing = True
         yield
         self._is_failing = False

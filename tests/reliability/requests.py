@@ -1,8 +1,8 @@
 """Random requests of every API and version, with values at their limits.
 
 The generator reads the message classes, so it knows every field of every version. It chooses a value for each
-field. The value may be known to the broker: a topic, a group or a member that exists. Or it is at a limit: an empty
-string, a string of 32,767 bytes, the smallest or the greatest number of the type.
+field. Some values are names that exist in the broker, for example of a topic, a group or a member. Other values are at
+a limit: an empty string, a string of 32,767 bytes, the smallest or the greatest number of the type.
 
 The generator makes no request that is slow for a valid reason. No fetch waits longer than LONGEST_WAIT. No topic gets
 more than three partitions, unless the broker refuses the number.

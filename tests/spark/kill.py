@@ -8,10 +8,11 @@ six jobs: a batch aggregate, windows with a watermark, a join of two streams, an
 exactly-once copy to another topic, and a lambda architecture.
 
 The experiment kills a Python worker, the broker, and the driver with its JVM, alternately. Random numbers with a fixed
-seed choose the place of each kill: during a batch of one of the queries, or after the commit of a batch. Before each
-kill, each job makes progress. The last kill is always a kill of the driver. The next driver reads to the end of the
-topics, and writes the rows of all jobs to a file. These rows must equal the rows that plain Python computes from the
-records that the producer has sent.
+seed choose the moment of each kill: during a batch of one of the queries, or after the commit of a batch. Before each
+kill, each job makes progress.
+
+The last kill is always a kill of the driver. The next driver reads to the end of the topics, and writes the rows of all
+jobs to a file. These rows must equal the rows that plain Python computes from the records that the producer has sent.
 
 The topic `speed` contains each order at least once, so the experiment counts its repeated rows.
 """
@@ -105,7 +106,7 @@ class Feeding(threading.Thread):
             each.result(SECONDS)
 
     def end(self) -> Sent:
-        """Send the late orders and the closing records, and return all records sent."""
+        """Send the late orders and the closing records. Return all records that this producer has sent."""
         self._enough.set()
         self.join(SECONDS)
         assert self._is_complete, "the producer could not send all records"
@@ -212,7 +213,7 @@ class Experiment:
         self._await(lambda: all(self._watermark(name) >= LATE_FROM for name in WITH_WATERMARK))
 
     def _await_place(self) -> str:
-        """Wait for a random place in a random query. Return the place in words."""
+        """Wait for a moment to kill: during a batch of a random query, or after it. Return this moment in words."""
         name = self._chance.choice(QUERIES)
         if self._chance.random() < 0.5:
             self._await(lambda: self._newest(name, "offsets") > self._newest(name, "commits"))

@@ -14,8 +14,10 @@ These are the six jobs. Their names are also the names of the results:
 
 The lambda architecture computes an answer from two views. The batch query computes the batch view again and again, and
 stores it with the offsets up to which it has read. The streaming query `speed` is the speed layer. It copies new orders
-to a topic, at least once. The answer is the batch view plus the orders in this topic at or after the stored offsets,
-each order once.
+to a topic, at least once.
+
+The answer of the lambda architecture is the batch view plus the copied orders at or after the stored offsets, each
+order once.
 
 The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """

@@ -7,9 +7,10 @@ four orders. The records have an event time, in seconds since 1970. Example:
     payments   {"id": 7, "time": 1000000295}
 
 Each order has an event time that is up to a minute too early, so the event times of a topic are out of order. The
-watermark of each query is ten minutes below the newest event time, so no query drops such an order. Late orders are sent at the end of the
-experiment, and their event times are in the first window. The queries with a watermark must drop them. Closing records
-come last. Their event time is ten days later, so each window ends.
+watermark of each query is ten minutes below the newest event time, so no query drops such an order.
+
+Late orders are sent at the end of the experiment, and their event times are in the first window. The queries with a
+watermark must drop the late orders. Closing records come last. Their event time is ten days later, so each window ends.
 """
 
 from __future__ import annotations

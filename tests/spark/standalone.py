@@ -105,7 +105,8 @@ class StandaloneCluster:
 def _worker_python() -> Path:
     """Return the Python from which the worker's environment is made.
 
-    This is the Python of the operating system, if one with the version of the tests' Python exists. The user `nobody` often cannot run the Python of the tests, because it is below root's home directory.
+    The function prefers a Python of the operating system with the same version as the tests' Python. The user `nobody`
+    often cannot run the tests' Python, because it is below root's home directory.
     """
     system = Path(f"/usr/bin/python3.{sys.version_info.minor}")
     return system if system.exists() else Path(sys.executable).resolve()

@@ -283,8 +283,8 @@ def test_a_disk_that_is_full(servers: str, topic: str, tmp_path: Path) -> None:
     Before a bug was fixed, the command printed a hundred lines of Java. Instead of filling a disk, the test limits the
     size of files.
 
-    Spark's Python workers also print a traceback here. Python imports the module `sitecustomize` when it starts, and
-    the test's module of this name prints in the workers only. The command does not show what workers print.
+    The command must not show what Spark's Python workers print. The test therefore adds a module `sitecustomize`, which
+    Python imports when it starts. In the workers, this module prints a traceback.
     """
     (tmp_path / "sitecustomize.py").write_text(PRINTING_WORKER.format(printed=str(tmp_path / "printed")))
     with hmb.Producer(servers) as producer:

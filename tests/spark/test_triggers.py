@@ -83,7 +83,10 @@ def test_available_now_stops_at_the_end_of_its_start(servers: str, topic: str) -
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_available_now_and_a_deleted_topic(servers: str, topic: str, fails: bool) -> None:
-    """A query with the trigger AvailableNow restarts. Its checkpoint contains a topic that is deleted now."""
+    """A query with the trigger AvailableNow restarts after the deletion of a topic in its checkpoint.
+
+    The query fails or skips the topic, as the option failOnDataLoss says.
+    """
     start = {topic: {"0": 3}}
     delete(servers, topic)
     reader = stream_of(servers, topic, failOnDataLoss=str(fails))
@@ -207,9 +210,10 @@ def test_offsets_are_committed(servers: str, topic: str) -> None:
 
 
 def test_the_last_batch_of_available_now_is_committed(servers: str, topic: str) -> None:
-    """The offsets of the last batch are committed to the group.
+    """The reader commits the offsets of the last batch to the group.
 
-    Before a bug was fixed, they were not, because Spark calls `commit` only when it starts the next batch.
+    Before a bug was fixed, these offsets were not committed, because Spark calls `commit` only when it starts the next
+    batch.
     """
     fill(servers, topic, [b"v"] * 3)
     reader = stream_of(servers, topic, commitOffsets="true", groupIdPrefix=f"g-{topic}")

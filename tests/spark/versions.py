@@ -5,8 +5,10 @@ The page docs/spark/index.md contains the results of this program.
 Usage: python -m tests.spark.versions [FOLDER [VERSION ...]]
 
 For each version, the program creates a Python environment in FOLDER, and installs PySpark there. The other packages
-come from the Python that runs the program. A version that is already in FOLDER is not installed again. A second
-process, with this PySpark, then starts a broker and a Spark session with one core, and tries each ability once.
+come from the Python that runs the program. A version that is already in FOLDER is not installed again.
+
+A second process uses the installed PySpark. It starts a broker and a Spark session with one core, and tries each
+ability of the data source once.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Abilities:
         return self._read("written").count() == 3
 
     def filters(self) -> bool:
-        """The filter skips half of the topic: of two tasks, each for half of the topic, only one remains."""
+        """Return whether a filter by offset removes one of two tasks, each of which reads half of the topic."""
         half = RECORDS // 2
         found = self._read(pushFilters="true", maxRecordsPerPartition=str(half)).where(f"offset >= {half}")
         return found.rdd.getNumPartitions() == 1 and found.count() == half

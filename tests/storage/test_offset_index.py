@@ -29,7 +29,7 @@ def batch_of_1000_bytes() -> memoryview:
 
 
 def test_a_look_up_returns_the_last_entry_at_or_below_the_offset(tmp_path: Path) -> None:
-    """The example in the index's docstring: segment 8021 has entries for the relative offsets 59, 109 and 159."""
+    """As in the docstring of `offset_index`, segment 8021 has entries for the relative offsets 59, 109 and 159."""
     index = OffsetIndex(tmp_path / "8021.index", BASE_OFFSET)
     for relative_offset, position in ((59, 5_000), (109, 10_000), (159, 15_000)):
         index.append(BASE_OFFSET + relative_offset, position)

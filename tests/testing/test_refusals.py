@@ -54,7 +54,7 @@ def codes_of(message: Any) -> Iterator[int]:
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda value: getattr(value, "name", value))
 def test_every_version_of_every_api_can_answer_an_error(api: ApiKey, version: int) -> None:
-    """Each response contains the error at least once. Encoding and decoding it returns an equal response."""
+    """Each refusal can be encoded, and its decoded response contains the error at least once."""
     response = refuse(filled(request_class(api), version), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     decoded = type(response).decode(response.encode(version), version)
     assert ErrorCode.UNKNOWN_SERVER_ERROR in set(codes_of(decoded))
@@ -130,7 +130,10 @@ def test_metadata_with_an_error_still_names_the_brokers(broker: hmb.Broker, faul
 def test_metadata_of_all_topics_has_the_error_of_one_topic(
     broker: hmb.Broker, faults: Faults, topics: list[Any] | None, version: int
 ) -> None:
-    """An empty list means all topics in version 0. In later versions, null means all topics."""
+    """If a fault selects one topic, a Metadata response for all topics has an error for this topic only.
+
+    In version 0, an empty list requests all topics. In later versions, null requests all topics.
+    """
     for name in ("a", "b"):
         broker.create_topic(name)
     faults.add("METADATA", topic="a", error="LEADER_NOT_AVAILABLE")

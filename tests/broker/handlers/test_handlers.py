@@ -96,9 +96,10 @@ def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> No
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
-    """A Metadata response with a null topic name cannot be encoded in some versions.
+    """In versions 10 and 11, the broker refuses a Metadata request with a null topic name or with a topic id.
 
-    Before a bug was fixed, the broker closed the connection after such a request. The broker now refuses it.
+    These versions cannot encode a response with a null topic name. Before a bug was fixed, the broker closed the
+    connection after a request with a null name.
     """
     by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
     by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])

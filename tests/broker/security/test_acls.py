@@ -310,7 +310,10 @@ def test_the_settings_of_a_new_topic_need_a_permission_of_their_own(broker: hmb.
 
 
 def test_metadata_of_all_topics_contains_only_permitted_topics(broker: hmb.Broker) -> None:
-    """An empty list means all topics in version 0. In later versions, null means all topics."""
+    """A Metadata response for all topics contains only the topics that the user may describe.
+
+    In version 0, an empty list requests all topics. In later versions, null requests all topics.
+    """
     requests = [(MetadataRequest(topics=[]), 0), (MetadataRequest(topics=None), 1), (MetadataRequest(topics=[]), 1)]
     store = broker._server.context.security
     broker.create_topic("secret")

@@ -175,7 +175,7 @@ def heartbeat(broker: hmb.Broker, user: str, group: str, regex: str) -> Any:
 
 
 def test_a_regular_expression_matches_no_forbidden_topic(broker: hmb.Broker) -> None:
-    """Without this rule, a member could find out topic names: it subscribes to `a.*`, then to `b.*`, and so on."""
+    """A member must not find out topic names by subscribing to regular expressions: to `a.*`, to `b.*`, and so on."""
     permit(broker, acl("g", kind=Kind.GROUP, pattern=Pattern.PREFIXED))
     answer = heartbeat(broker, "alice", "g1", "secret-.*")
     assert answer.error_code == 0 and answer.assignment.topic_partitions == []
@@ -221,7 +221,7 @@ def test_a_fetch_session_shows_no_offset_after_the_right_is_taken_away(broker: h
 
 
 def test_a_forbidden_host_is_forbidden_in_each_form_of_its_address() -> None:
-    """A listener on `::` also accepts IPv4 connections. The system reports their addresses in a form of IPv6."""
+    """An ACL that denies an IPv4 address also applies to its IPv6 form, which a listener on `::` sees."""
     for host, address in (("10.0.0.1", "::ffff:10.0.0.1"), ("2001:DB8:0:0:0:0:0:1", "2001:db8::1")):
         authorizer = Authorizer([], allows_without_acl=False)
         acls = [acl(), acl(host=host, permission=Permission.DENY)]
@@ -277,7 +277,7 @@ def test_a_token_has_the_same_salt_as_an_unknown_token() -> None:
 
 
 def test_a_client_id_adds_no_line_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """A client can send ApiVersions before its login, and so could write lines into the log."""
+    """A client can send ApiVersions before its login. A line break in its client id adds no line to the log."""
     caplog.set_level(logging.DEBUG)
     client = ClientConnection("x\n2026-01-01 denied: nothing\x1b[2J")
     parts = client.request(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3)
@@ -301,7 +301,7 @@ def test_an_event_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_table_of_a_command_contains_no_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
-    """A client chooses its client id, and an administrator looks at it in a terminal."""
+    """A client can put escape sequences into its client id. A command must not print them on a user's terminal."""
     print_table(["client id"], [["x\x1b[2J"], ["y\nz"]])
     assert capsys.readouterr().out.splitlines() == ["client id", "x\\x1b[2J", "y\\nz"]
 
@@ -341,7 +341,7 @@ def test_a_user_cannot_use_up_all_delegation_tokens(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_login_with_a_known_key_does_not_wait_for_the_provider(tmp_path: Path) -> None:
-    """Tokens with unknown keys make the broker load keys from the provider, and the provider can be slow."""
+    """A login with a known key does not wait while the broker loads an unknown key from a slow identity provider."""
     provider = Provider(tmp_path)
     keys = PublicKeys(provider.file.as_uri(), refresh=0.0)
     found: list[object] = []

@@ -68,7 +68,10 @@ def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk
 
 
 def test_a_request_with_many_keys_is_refused_quickly(ask: Asker) -> None:
-    """A check that compared each key with each other key would take minutes for 50,000 keys."""
+    """The broker refuses a request with 50,000 unknown quota keys quickly.
+
+    A check that compared each key with each other key would take minutes.
+    """
     kind = AlterClientQuotasRequest.EntryData
     ops = [kind.OpData(key=str(number), value=1.0) for number in range(50_000)]
     request = AlterClientQuotasRequest(entries=[kind(entity=[kind.EntityData(entity_type="user")], ops=ops)])
@@ -152,7 +155,10 @@ def test_a_producer_that_ignores_the_throttle_time_is_held_by_the_broker(broker:
 
 
 def test_a_throttled_producer_with_requests_in_flight_gets_its_response_at_once(broker: BrokerServer) -> None:
-    """The throttle time is a minute, so the second request is not handled before the first response arrives."""
+    """A throttled producer gets its first response at once, although it has sent a second request.
+
+    The throttle time is a minute. During this time, the broker does not handle the second request.
+    """
     set_quota(broker, QuotaKey.PRODUCER_BYTE_RATE, 25, user="ANONYMOUS")
     wire = connect(broker)
     client = ClientConnection("test")

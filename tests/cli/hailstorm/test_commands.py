@@ -152,7 +152,10 @@ def test_the_end_line_of_a_run_names_late_tuples(run: Hmb, servers: str, program
 
 
 def test_check_shows_the_event_times(run: Hmb, servers: str, program: Path) -> None:
-    """A program whose `event_time` returns seconds has all its times in January 1970."""
+    """`check` prints the range of the event times, so that a user notices a wrong unit.
+
+    If `event_time` returns seconds instead of milliseconds, all times are in January 1970.
+    """
     program.write_text(LATE.format(topic="event-times"))
     with hmb.Producer(servers) as producer:
         producer.send_many("event-times", [b"1790000000", b"1790003600"], partition=0)

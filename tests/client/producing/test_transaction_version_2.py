@@ -61,7 +61,10 @@ def test_a_transaction_in_which_nothing_was_sent_costs_nothing(scene: Scene) -> 
 
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_transaction_to_which_no_offsets_are_added_has_no_effect_at_the_coordinator(level: int) -> None:
-    """A program that reads, processes and writes has nothing to commit after an empty poll."""
+    """A transaction to which no offsets are added sends no request to the coordinator.
+
+    For example, a program that copies records has no offsets to commit after an empty poll.
+    """
     scene = Scene(Coordinating(), level)
     try:
         scene.producer.init_transactions()

@@ -108,7 +108,10 @@ def test_indexes(kafka_43: Path, tmp_path: Path, switch: str) -> None:
 
 
 def test_transactions(kafka_43: Path, tmp_path: Path) -> None:
-    """The log contains an open transaction, and a producer that has written only a marker."""
+    """Both tools print the same lines for the state files of transactions.
+
+    The log contains an open transaction, and a producer that has written only a marker.
+    """
     log = Log(tmp_path, LogConfig(), clean=True, clock=lambda: 1_000)
     log.append(
         RecordBatch.parse(encode_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True))

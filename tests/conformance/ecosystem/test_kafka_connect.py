@@ -1,9 +1,11 @@
 """Two workers of Kafka Connect 4.3.0 copy a file through HMB exactly once, and go on after a kill and a restart.
 
 The source connector writes each line of a file to a topic, in transactions (KIP-618). The sink connector writes the
-topic to another file. The test kills the worker that runs the source. The other worker takes over, and continues after
-the last line that was committed. At the end, a new worker continues with the offsets that the stopped worker has
-stored. Each line must then be in the topic exactly once.
+topic to another file.
+
+The test kills the worker that runs the source connector. The other worker takes over, and continues after the last line
+that was committed. At the end, a new worker continues with the offsets that the stopped worker has stored. Each line
+must then be in the topic exactly once.
 """
 
 from __future__ import annotations

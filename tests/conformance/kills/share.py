@@ -4,8 +4,10 @@
 
 Four consumer processes of one share group work through the records of a topic. Each consumer writes the values of its
 records to a file, and then accepts the records. At random times, this program kills one of the consumers, or the
-broker, with SIGKILL, and starts it again. In the end, each value must be in a file at least once, and the lag of the
-group must be 0. The delivery counts show how many records were delivered more than once.
+broker, with SIGKILL, and starts it again.
+
+In the end, each value must be in a file at least once, and the lag of the group must be 0. The delivery counts show how
+many records were delivered more than once.
 """
 
 from __future__ import annotations

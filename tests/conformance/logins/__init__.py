@@ -1,6 +1,6 @@
 """Programs that log in with clients of other languages, and print the names of all topics.
 
-`test_login_clients.py` runs them. Each program has the arguments CLIENT BROKER MECHANISM USER SECRET AUTHORITY
-CERTIFICATE. AUTHORITY and CERTIFICATE are PEM files for TLS. An empty argument means that this login does not need it.
-If the login fails, the program prints the error and exits with code 1.
+`test_login_clients.py` runs these programs. Each program has the arguments CLIENT BROKER MECHANISM USER SECRET
+AUTHORITY CERTIFICATE. AUTHORITY and CERTIFICATE are PEM files for TLS. An empty argument means that this login does not
+need it. If the login fails, the program prints the error and exits with code 1.
 """

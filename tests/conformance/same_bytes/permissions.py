@@ -9,8 +9,9 @@ the group and READ on each topic. Its users are:
 - two users that may do everything, except that one ACL denies one of the two operations
 - a user with both permissions, but only on the resources whose names begin with `open`
 
-The rules of the table become such users without further code. For the other APIs (`SPECIAL`), the table has only words,
-so `OF_SPECIAL` repeats them as values. An API without an entry stops the tests with a KeyError.
+This module derives the users from the rules in the table of authorization. For some APIs, the table describes the
+operations only in words, so `OF_SPECIAL` lists these operations as values. An API without an entry stops the tests with
+a KeyError.
 """
 
 from __future__ import annotations

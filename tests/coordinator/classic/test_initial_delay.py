@@ -1,4 +1,4 @@
-"""Tests of the initial rebalance delay of a classic group, with the numbers of the module's example."""
+"""Tests of the initial rebalance delay of a classic group, with the numbers in the docstring of `initial_delay`."""
 
 from __future__ import annotations
 

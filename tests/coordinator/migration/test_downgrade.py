@@ -125,9 +125,10 @@ def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_t
 
 
 def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_written() -> None:
-    """The member zoe leaves.
+    """The members zoe and eve leave the group one after the other.
 
-    While the broker writes this, eve leaves, and the group becomes classic. The first write fails.
+    While the broker writes the removal of zoe, eve leaves, and the group becomes classic. The removal of zoe cannot be
+    written.
 
     Before a bug was fixed, the downgrade deleted only the records of the members in memory, so the records of zoe
     stayed on disk.

@@ -315,7 +315,7 @@ def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTran
 def test_a_start_writes_the_missing_markers_of_ended_transactions(start: Start, markers: Markers) -> None:
     """After a start, the coordinator writes the missing markers of ended transactions.
 
-    Before a bug was fixed, it did not. A lost marker then blocked consumers with read_committed forever.
+    Before a bug was fixed, it did not write them. A lost marker then blocked consumers with read_committed forever.
     """
     first = start()
     ended = {}

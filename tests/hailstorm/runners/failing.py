@@ -1,4 +1,4 @@
-"""A topology for worker processes: its sink fails as environment variables say."""
+"""A topology for worker processes. A file, which an environment variable names, chooses the failures of its sink."""
 
 from __future__ import annotations
 

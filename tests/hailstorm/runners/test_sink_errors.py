@@ -1,4 +1,4 @@
-"""Tests of exceptions in a sink: the topology retries after a temporary one. All others end the run."""
+"""Tests of exceptions in a sink: the topology retries after a temporary one. Each other exception ends the run."""
 
 from __future__ import annotations
 

@@ -212,7 +212,11 @@ def test_a_target_ahead_of_the_snapshots_is_refused(
 def test_a_database_that_lost_its_outputs_is_refused(
     servers: str, make_topic: Callable[..., str], tmp_path: Path
 ) -> None:
-    """A user deletes the database, but keeps the snapshots. No processor would send the old outputs again."""
+    """A sink refuses to start if its database lacks outputs that were written before the newest snapshot.
+
+    A user can lose these outputs by deleting the database, or by restoring an old copy. No processor would send them
+    again.
+    """
     path, topic, store = tmp_path / "out.db", make_topic([[b"sun"]]), MemorySnapshotStore()
     topology = trending(topic, TransactionalSink(lambda: SqliteTarget(path, INSERT, CREATE)))
     run(topology, servers, store)

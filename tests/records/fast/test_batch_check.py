@@ -65,7 +65,7 @@ def test_a_damaged_batch_is_refused_by_both(records: list[Record], draw: st.Data
 
 @given(count=st.integers(-1, 7))
 def test_the_number_of_records_must_match_the_offsets(count: int) -> None:
-    """A batch of five offsets has at most five records. The CRC of the test's batches is right."""
+    """A batch with five offsets has at most five records. The CRC of each tested batch is correct."""
     batch = RecordBatch.parse(encode_batch([Record(0, 0, None, b"value")] * 5))
     body = bytes(batch.view[21:57]) + count.to_bytes(4, "big", signed=True) + bytes(batch.view[61:])
     encoded = bytes(batch.view[:17]) + crc32c(body).to_bytes(4, "big") + body

@@ -29,7 +29,7 @@ def test_an_intact_segment_ends_after_its_last_batch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [1, 30, 61, SIZE - 1])
 def test_a_segment_that_ends_inside_a_batch_ends_before_it(tmp_path: Path, cut: int) -> None:
-    """The example in the module's docstring: the third batch is incomplete."""
+    """As in the example in the docstring of `scanning`, the third batch is incomplete."""
     segment = segment_of(tmp_path, 0, 10, 20)
     segment.file.truncate(2 * SIZE + cut)
     assert recover(segment) == Recovered(20, is_damaged=True, has_transactions=False)
@@ -48,7 +48,7 @@ def test_a_gap_is_real_if_the_next_batch_confirms_it(tmp_path: Path) -> None:
 
 
 def test_a_batch_with_too_large_an_offset_is_damaged(tmp_path: Path) -> None:
-    """The example in the module's docstring: the offset 84 is damaged, because the third batch begins at offset 30."""
+    """As in the docstring of `scanning`, the offset 84 is damaged, because the third batch begins at offset 30."""
     assert recover(segment_of(tmp_path, 0, 84, 30)) == Recovered(10, is_damaged=True, has_transactions=False)
 
 

@@ -46,7 +46,7 @@ def topic(name: str, *partitions: int, offset: int = 0, size: int = 1 << 20) -> 
 
 
 def later(epoch: int, *topics: FetchTopic, **options: Any) -> FetchRequest:
-    """Return a Fetch in the session that the first request of the case has opened."""
+    """Return a Fetch request in the session that the first request of the case has opened."""
     return asking(*topics, **{"session_id": captured("session"), "session_epoch": epoch, **options})
 
 

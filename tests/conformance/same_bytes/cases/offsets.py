@@ -51,7 +51,7 @@ def fetch(
     unknown: bool = False,
     **options: Any,
 ) -> Callable[[int], OffsetFetchRequest]:
-    """Return an OffsetFetch in the layout of the version. Without topics it requests all topics."""
+    """Return an OffsetFetch request in the layout of the version. Without topics, it requests all topics."""
 
     def request(version: int) -> OffsetFetchRequest:
         if version < 8:

@@ -45,7 +45,7 @@ def init(**options: Any) -> Step:
 
 
 def again() -> InitProducerIdRequest:
-    """Return an InitProducerId that contains the captured producer id and epoch."""
+    """Return an InitProducerId request with the captured producer id and epoch."""
     return ask_for_id(producer_id=ID, producer_epoch=EPOCH)
 
 
@@ -91,7 +91,7 @@ def over() -> Step:
 
 
 def listed(states: Sequence[str] = (), **options: Any) -> Callable[[int], Request]:
-    """Return a ListTransactions for the transactions of this comparison only."""
+    """Return a ListTransactions request for the transactions of this comparison only."""
     return lambda version: ListTransactionsRequest(state_filters=list(states), producer_id_filters=[ID], **options)
 
 
