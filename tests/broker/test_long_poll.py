@@ -1,4 +1,4 @@
-"""Tests of the long poll without logs: the watchers that end the wait, and the watchers that remain after it."""
+"""Tests of the long poll without logs: which watchers end its wait, and that no watcher remains after the wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka 4.3.0's tools manage the quotas of HMB, and its clients obey them."""
+"""Kafka 4.3.0's tools manage the quotas of HMB, and Kafka's clients obey these quotas."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def test_java_with_a_certificate(
 
 
 def test_kafka_acls_manages_acls(kafka_43: Path, tmp_path: Path) -> None:
-    """kafka-acls of Kafka 4.3.0 creates, lists and deletes ACLs, and its clients obey them."""
+    """kafka-acls of Kafka 4.3.0 creates, lists and deletes ACLs, and the ACLs apply to Kafka's clients."""
     config = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:admin",

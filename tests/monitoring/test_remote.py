@@ -27,7 +27,7 @@ QUICK = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"}
 def use(servers: str) -> None:
     """Write five batches with gzip to orders-0, and read three of their records with the group "billing".
 
-    The records are old, so the topic has no retention.
+    The timestamps of the records are old. The topic has no retention, so that the broker keeps these records.
     """
     with hmb.Admin(servers) as admin:
         admin.create_topics([hmb.NewTopic("orders", 1, 1, configs={"retention.ms": "-1"})])

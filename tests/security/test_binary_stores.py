@@ -60,7 +60,10 @@ def client_settings(key: Path, trust: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("cipher", [[], ["-legacy"]], ids=["modern", "legacy"])
 def test_pkcs12_stores_of_broker_and_client(certificates: Certificates, tmp_path: Path, cipher: list[str]) -> None:
-    """Java before version 16 wrote stores with RC2, a cipher that OpenSSL 3 reads with its legacy provider only."""
+    """Brokers and clients use PKCS12 stores with modern ciphers and with RC2.
+
+    Java before version 16 wrote stores with RC2. OpenSSL 3 reads this cipher only with its legacy provider.
+    """
     key = pkcs12(certificates.broker, tmp_path / "broker.p12", *cipher)
     trust = pkcs12(certificates.authority, tmp_path / "trust.p12", "-nokeys", *cipher)
     client_key = pkcs12(certificates.client, tmp_path / "client.p12", *cipher)

@@ -303,7 +303,7 @@ def test_a_broker_starts_once(tmp_path: Path) -> None:
 def test_a_system_that_reports_no_limit_of_files_still_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """macOS reports that the number of file descriptors has no limit, but refuses "no limit" as a new value.
 
-    The broker then sets a number.
+    In this case, the broker sets the limit to a number.
     """
     limits: list[tuple[int, int]] = []
 

@@ -95,7 +95,7 @@ def add_user(store: SecurityStore, name: str, salt: bytes, iterations: int = 409
 
 
 def test_a_user_that_is_removed_during_a_login_is_refused() -> None:
-    """A client could begin a second login early, and finish it after its user is removed. The broker refuses this."""
+    """The broker refuses a login that a client begins before its user is removed, and finishes afterwards."""
     store = SecurityStore()
     add_user(store, "alice", b"salt")
     exchange = ScramExchange(SHA_256, lambda kind, name: users.find(store, kind, name), no_tokens(store).find)

@@ -87,7 +87,7 @@ def definition(jars: Path, name: str) -> dict[str, Any]:
 def versions_of(field: dict[str, Any]) -> str:
     """Return the versions of a field.
 
-    If a field is tagged in all its versions, Kafka's definition may not state them.
+    Kafka's definition can omit the versions of a field that is tagged in all its versions.
     """
     return str(field.get("versions") or field["taggedVersions"])
 

@@ -1,4 +1,4 @@
-"""Tests `hmb.Admin`, `hmb.SimpleConsumer` and the commands that use them with Kafka 4.3.0 and Kafka 0.8.2.2."""
+"""Tests `hmb.Admin`, `hmb.SimpleConsumer` and some commands against brokers of Kafka 4.3.0 and Kafka 0.8.2.2."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ON CONFLICT (id) DO UPDATE SET count = excluded.count, writes = writes + 1
 
 
 class Rows:
-    """The database table `by_id`. It has one row for each identity, which also counts how often the row was written."""
+    """The database table `by_id`. Each row has the identity of an output, and counts how often the row was written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -61,7 +61,7 @@ def counted(count: int) -> Step:
 
 
 def create_case(name: str, *topics: Wanted, **options: Any) -> Case:
-    """Make a test case with `validate_only`. All these cases use the same topic, which has two partitions."""
+    """Make a test case with `validate_only`. All cases of this function use one topic, which has two partitions."""
     return case(name, create(*topics, validate_only=True, **options))
 
 
