@@ -28,7 +28,7 @@ def part_on_the_page() -> str:
 
 
 def short_reading() -> list[tuple[str, str, str]]:
-    """Return `[(number, file, subject)]` as the docstring lists them."""
+    """Return the list of files in the docstring of `hmb` as `[(number, file, subject)]`."""
     return IN_DOCSTRING.findall(part_on_the_page())
 
 

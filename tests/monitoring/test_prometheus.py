@@ -1,4 +1,4 @@
-"""Tests of the metrics with a real Prometheus server: its checks accept them, and its queries return their values."""
+"""Tests of the metrics with a real Prometheus server: it accepts the metrics, and each query returns a value."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class Round:
         return self._encoded(SaslAuthenticateRequest(auth_bytes=self._message()), random.choice((0, 1, 2)))
 
     def _message(self) -> bytes:
-        """Return a message of a mechanism, without a right password and without a right signature."""
+        """Return a login message of a mechanism. The message contains no correct password and no correct signature."""
         messages = (
             b"\0alice\0guess",
             b"admin\0admin\0guess",

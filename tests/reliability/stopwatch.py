@@ -1,7 +1,7 @@
 """Measures how long a broker takes, without the time in which the machine runs other programs instead.
 
 Problem: a broker must answer each request within a second. On a machine that is busy with other programs, a correct
-broker takes longer, because its threads wait for a processor. The wall-clock time then says how busy the machine is.
+broker takes longer, because its threads wait for a processor. The wall-clock time then shows how busy the machine is.
 
 Idea: the kernel counts for each thread how long it was ready to run, but waited for a processor (`schedstat` in
 proc(5)). The stopwatch subtracts these waits of the broker and of the client from the wall-clock time. The rest is

@@ -131,7 +131,7 @@ def test_faults_stay_after_a_restart_of_the_broker(broker: hmb.Broker, faults: F
 
 
 def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults: Faults) -> None:
-    """Without faults, the broker's table contains the functions of hmb.broker.handlers, and no wrapper of them."""
+    """Without faults, the broker's table of handlers contains no wrapper of a handler."""
     assert broker.handlers == dict(HANDLERS)
     with faults.during("FETCH", delay=0.1):
         assert broker.handlers[ApiKey.FETCH] is not HANDLERS[ApiKey.FETCH]

@@ -1,4 +1,4 @@
-"""Tests that the tables of each benchmark compare the right brokers or clients."""
+"""Tests that the tables of each benchmark compare the correct brokers or clients."""
 
 from __future__ import annotations
 

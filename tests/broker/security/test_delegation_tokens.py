@@ -1,4 +1,4 @@
-"""Tests of delegation tokens: their life, logins with them, who may do what, and what the file contains."""
+"""Tests of delegation tokens: logins, expiry, the users who may create, renew and see tokens, and the stored file."""
 
 from __future__ import annotations
 

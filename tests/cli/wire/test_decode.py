@@ -19,7 +19,7 @@ RECORDS = [Record(timestamp=1000, key=b"k", value=b"v" * 50, headers=(("h", b"\x
 
 
 def meanings(output: str) -> list[str]:
-    """Return the right column of the output: names, types and values."""
+    """Return the last column of the output: names, types and values."""
     return [line[57:] for line in output.splitlines() if line[57:]]
 
 

@@ -1,4 +1,4 @@
-"""Tests of a consumer whose leaders answer too late, move or die."""
+"""Tests of a consumer if a partition's leader answers too late or dies, or if the leader changes."""
 
 from __future__ import annotations
 

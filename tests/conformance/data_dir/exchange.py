@@ -210,7 +210,7 @@ def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[st
 
 
 def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) -> Reading:
-    """Read the topic with the console consumer, too.
+    """Read a topic with the console consumer. Return its output with the records that librdkafka has read.
 
     The console consumer cannot find the end of a log. So it stops after the number of records that librdkafka has read.
     """

@@ -9,7 +9,7 @@ records again.
 
 The log must then contain 0, 1, 2, ... in order, each number once. The broker recognizes repeated batches, because it
 has recovered the producer's sequence numbers. Each acknowledged number must be at the offset that its acknowledgment
-named.
+contained.
 """
 
 from __future__ import annotations

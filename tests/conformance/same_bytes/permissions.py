@@ -1,4 +1,4 @@
-"""The permissions that each API needs, and the users on which the comparisons of authorization try them.
+"""The permissions that each API needs, and the users with which the comparisons test these permissions.
 
 The table of authorization (`hmb/broker/security/acls/rules.py`) says which operations an API needs on which resources.
 A comparison sends one request as several users, and each user has other ACLs. For example, OffsetCommit needs READ on

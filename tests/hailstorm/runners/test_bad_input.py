@@ -267,7 +267,7 @@ def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) ->
 def test_an_idle_processor_notices_that_its_session_has_expired(servers: str, make_topic: MakeTopic) -> None:
     """An idle processor notices that its session has expired.
 
-    It writes nothing and receives no changes any more. So it must check its session itself.
+    An idle processor writes nothing and receives no changes any more. So it must check its session itself.
     """
     options = settings(servers, end=False, grace=None)
     with ThreadRunner(trending(make_topic([[b"sun"], []])), options, MemorySnapshotStore()) as it:

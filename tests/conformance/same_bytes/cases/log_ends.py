@@ -42,7 +42,7 @@ def epochs(
 
 
 def then_read(name: str, request: DeleteRecordsRequest, versions: str = "2") -> Case:
-    """Make a test case that deletes records. Then it reads the log start offset, and an offset below it."""
+    """Make a test case that deletes records, requests the log start offset, and fetches from the offsets 0 and 2."""
     steps: list[Any] = [*FILLED, request, at("<name>", -2), of("<name>", 0), of("<name>", 2)]
     return case(name, *steps, topics=OWN, versions=versions, api_key=DeleteRecordsRequest.api_key)
 

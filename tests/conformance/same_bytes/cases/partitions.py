@@ -61,7 +61,7 @@ def counted(count: int) -> Step:
 
 
 def create_case(name: str, *topics: Wanted, **options: Any) -> Case:
-    """Make a test case with `validate_only`. All cases of this function use one topic, which has two partitions."""
+    """Make a test case for CreatePartitions with `validate_only`, so that no topic gets more partitions."""
     return case(name, create(*topics, validate_only=True, **options))
 
 
