@@ -1,4 +1,4 @@
-"""A wrong answer to lab 9: `frontier` also returns a run whose latency is equal but whose rate is lower."""
+"""A wrong answer to lab 9: `frontier` also returns a run if another run has the same latency and a higher rate."""
 
 
 def cut_batches(records, linger, batch_size):
