@@ -165,7 +165,7 @@ def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[st
 def test_clear_in_a_block_ends_its_fault(broker: hmb.Broker, faults: Faults) -> None:
     """A call of `clear` inside a fault's `with` block removes the fault.
 
-    The end of the block must not fail although the fault is already removed.
+    The end of the block must accept that the fault is already removed.
     """
     with faults.during("HEARTBEAT", error="NOT_COORDINATOR"):
         faults.clear()
