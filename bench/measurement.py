@@ -1,4 +1,4 @@
-"""The part that all benchmark commands share: their options, rounds, samples and tables.
+"""The code that all benchmark commands use: it reads options, repeats runs, stores results and prints tables.
 
 A scenario is a function that measures something. The decorator `scenario` turns the function into a command:
     @scenario("latency", VIEW)
@@ -10,9 +10,11 @@ A scenario is a function that measures something. The decorator `scenario` turns
             measurement.add(number, broker.name, client, parameters, figures)
 
 Each benchmark command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The
-command first opens the file and the topic in which it stores the results of all runs. It then calls the decorated
-function. At the end, it prints the tables of the results. If the function adds a broker to `measurement.stack`, the
-command stops this broker at its end, even after an error.
+command first opens the file and the topic in which it stores the results of all runs. It then calls the function that
+the decorator `scenario` has turned into this command. At the end, it prints the tables of the results.
+
+The function adds each broker that it starts to `measurement.stack`. The command stops these brokers when it ends, even
+after an error.
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
 contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of

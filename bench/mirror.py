@@ -125,7 +125,7 @@ def measure(
 
 
 def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
-    """Copy the topic with one of the three mirrors to the empty broker `target`. Return the figures of the run."""
+    """Copy the topic with the mirror `name` to `target`, a broker without topics. Return the figures of the run."""
     copied = partial(written, topic=TOPIC)
     if name == PLAIN:
         return measure(hmb_command(source, target), target, copied, copied, records)

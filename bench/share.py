@@ -12,8 +12,9 @@ runs:
 - *explicit*: the member acknowledges each record with a call of its own.
 
 The time of a run begins when the first member has its first records, and ends when the last member has its last
-records. A run counts only if the members together have read each record exactly once. While a member has a record, the
-record is locked for it. If such a lock timed out, another member would read the record again.
+records. A run counts only if the members together have read each record exactly once. While a member processes a
+record, the broker locks the record. If the lock ends before the member has acknowledged the record, another member
+reads the record again.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def topic_seconds() -> float:
 
 
 def tests_seconds(number: int, step: Callable[[str], None]) -> float:
-    """Run `number` tests, each with its own topic. From their time, calculate the time (seconds) of 1,000 tests."""
+    """Run `number` tests, each with its own topic. Return the time (seconds) that 1,000 such tests would take."""
     with Broker() as broker:
         seconds: list[float] = []
         with timed(seconds):

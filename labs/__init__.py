@@ -54,7 +54,7 @@ def load_answer(number: int) -> ModuleType:
 
 
 def load_solution(number: int) -> ModuleType:
-    """Import the solution of a lab, for an experiment that comes before the exercise in the text of the lab."""
+    """Import the solution of a lab. A lab's text uses the solution for experiments that come before the exercise."""
     return _load(next(Path(__file__).parent.glob(f"{number:02}_*")) / "solution.py")
 
 

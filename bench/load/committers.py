@@ -147,8 +147,8 @@ class CommitRates(NamedTuple):
 def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
     """Send commits on all connections for `seconds` seconds, and return the results.
 
-    Raises PeerFailed if a commit fails. At the end, the function reads the committed offset of each group. It also
-    raises PeerFailed if this offset is not the last offset that the broker has acknowledged.
+    At the end, read the committed offset of each group. Raises PeerFailed if a commit fails, or if a committed offset
+    is not the last offset that the broker has acknowledged for the group.
     """
     latencies: list[float] = []
     cpu = peers.cpu_seconds(broker.pid)

@@ -32,7 +32,7 @@ class PerfConsumer(ABC):
         """Return the command line of a consumer that reads `records` records."""
 
     def run(self, bootstrap: str, topic: str, records: int) -> dict[str, float]:
-        """Run the consumer once and return its figures. Raises PeerFailed if it fails or reads too few records."""
+        """Run the consumer once and return its figures. Raises PeerFailed if the consumer reads too few records."""
         done = run_program(self.command(bootstrap, topic, records), f"the consumer of {self.name}")
         figures = last_line(done.output)
         if figures is None or figures["records"] < records:

@@ -179,7 +179,9 @@ def brokers_known(port: int) -> int | None:
 
 
 def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
-    """Start a process in a new session, so that Ctrl-C ends only the benchmark. The benchmark then stops its peers.
+    """Start a process. After Ctrl-C, the process still runs, and the benchmark stops it.
+
+    The process runs in a new session of the operating system, because Ctrl-C ends all programs of one session.
 
     The function removes PYTHONDONTWRITEBYTECODE from the environment of the process. Otherwise, a broker of HMB could
     not store its compiled modules, and Python would compile all of them again at each start.

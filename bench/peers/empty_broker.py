@@ -9,8 +9,7 @@ broker, except for Produce requests. It handles the first Produce request of a c
 response. Later Produce requests of the connection are not decoded. The empty broker answers each later request with the
 stored response, in which only the correlation id changes.
 
-The rate of the empty broker is a limit for HMB's broker: even with much less work for each request, HMB's broker could
-not be faster than the empty broker.
+HMB's broker cannot be faster than the empty broker, because the empty broker does almost no work for a request.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Sample:
 
 
 def environment() -> dict[str, object]:
-    """Return the machine, the versions, the commit and the command, because a reader needs them to compare runs."""
+    """Return the machine, the versions, the commit and the command: the facts that a reader needs to compare runs."""
     return {
         "machine": {"system": platform.platform(), "cpu": _cpu_model(), "cores": os.cpu_count(), "memory": _memory()},
         "versions": {"python": platform.python_version(), "java": _java(), **_package_versions()},

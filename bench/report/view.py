@@ -6,11 +6,12 @@ Each benchmark declares one `SampleView`. A view uses three terms:
 - The *reference* is the contestant with which all others are compared, usually Kafka.
 
 For example, `hmb bench produce` has ten cells, each with a message size and a batch size. Its contestants are HMB and
-Kafka 4.3.0, and Kafka is the reference. A column of the table shows the median and the range of a figure. If the column
-has `compare`, the next column shows the ratio to the reference. The last table summarizes the ratios of all cells.
+Kafka 4.3.0, and Kafka is the reference. A column of the table shows the median and the range of a figure. If
+`Column.compare` is set, the next column shows the ratio to the reference. The last table summarizes the ratios of all
+cells.
 
-`hmb bench show` prints the tables of a view, `hmb bench plot` draws its charts (`charts`), and the documentation
-includes both.
+A view declares the tables and the charts of one benchmark. `hmb bench show` prints the tables, and `hmb bench plot`
+draws the charts. The documentation contains both.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class SampleView:
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title. If a table has several cells or many rounds, add a summary of its ratios."""
+        """Return one table for each title. Add a summary of the ratios after a table with several tasks or many rounds."""
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
             cells = self.runs(of_title)

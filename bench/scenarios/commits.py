@@ -4,11 +4,12 @@ These commands are examples:
     hmb bench commits                                  # HMB with and without a sync to disk, and Kafka 4.3.0
     hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
 
-Kafka acknowledges a commit earlier than HMB. HMB responds when the commit is on the disk. The setting
-`log.flush.acks.all` makes HMB wait for the disk, both for commits and for records with acks=all. Kafka responds when
-the commit is in the page cache, because replicas on other machines protect the commit. The benchmark therefore runs HMB
-with both values of this setting. With `log.flush.acks.all=false`, HMB also responds when the commit is in the page
-cache. Compare only these figures with Kafka's.
+Kafka acknowledges a commit earlier than HMB. Kafka responds when the commit is in the page cache, because replicas on
+other machines protect the commit. By default, HMB responds when the commit is on the disk.
+
+The setting `log.flush.acks.all` decides whether HMB waits for the disk. With `log.flush.acks.all=false`, HMB responds
+when the commit is in the page cache, as Kafka does. The benchmark runs HMB with both values of the setting. Only the
+figures with the value `false` can be compared with Kafka's figures.
 
 Each connection commits the offsets 1, 2, 3 ... of its own partition for its own group (`load/committers.py`). The
 client is one process with one thread. It only copies bytes, so it needs the same CPU time for each broker. A run counts

@@ -15,9 +15,9 @@ Both brokers write this file after the compacted segments are in use. The CPU ti
 uses during the measurement. Before the measurement, each broker compacts another topic with a third of the size,
 because Java needs a warm-up.
 
-The cleaners of both brokers have one thread, no limit of their speed, and a buffer of 128 MB for keys, which is the
-default. The cleaners look for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one
-record for each key.
+In both brokers, the cleaner has one thread, and no setting limits its speed. Its buffer for keys has the default size
+of 128 MB. Every 20 ms, the cleaner looks for a log to compact. A run counts only if the compacted log contains exactly
+one record for each key.
 """
 
 from __future__ import annotations

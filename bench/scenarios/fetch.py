@@ -10,9 +10,11 @@ whose fetch offset has changed. In this benchmark no fetch offset changes, so su
     full           FetchRequest  topics: 1000 partitions     about 20 KB
     in a session   FetchRequest  session_id, epoch           about 60 B
 
-The client sends full fetches and fetches in a session alternately on one connection. The cost is the CPU time of the
-broker's process, so the client and other programs hardly change the result. The benchmark also counts the bytes of each
-request and each response, including the four bytes with the size of a message.
+The client alternately sends full fetches and fetches in a fetch session, on one connection. The cost of a fetch is the
+CPU time of the broker's process. The CPU time of the client and of other programs is not included.
+
+The benchmark also counts the bytes of each request and each response. The count includes the four bytes with the size
+of a message.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class FrameClient:
 
 
 def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
-    """Start a broker, and send full fetches and fetches in a session. Return the cost of each kind."""
+    """Start a broker. Return the cost of fetches without a fetch session, and the cost of fetches in a session."""
     with peers.Hmb() as broker:
         client = FrameClient(broker.port)
         request = full_request(client, partitions)

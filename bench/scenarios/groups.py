@@ -63,7 +63,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GroupLoad:
-    """The numbers of groups, members and partitions of a run, and its durations, from the options of the command."""
+    """The load of a run: how many groups, members and partitions the run has, and how long it measures."""
 
     groups: int
     members: int

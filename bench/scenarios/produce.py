@@ -14,9 +14,11 @@ run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` na
 topic. A run counts only if the broker's log contains all sent records after the run.
 
 On a machine with two cores, the client needs most of the CPU time. A faster broker therefore hardly increases the rate,
-but it needs less CPU time for each record. The benchmark measures the rate and this CPU time. At first, a JVM needs CPU
-time to compile its code. Therefore all brokers get the same warm-up before the first run: the same records for
-`--warm-up` seconds each.
+but it needs less CPU time for each record. The benchmark measures both the rate and the broker's CPU time for each
+record.
+
+A JVM needs much CPU time at first, because it compiles its code. All brokers therefore get a warm-up before the first
+run: each broker receives the same records for about `--warm-up` seconds.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ VIEW = SampleView(
 
 
 def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: float, progress: Progress) -> None:
-    """Send the same records to all brokers alternately, until `seconds` seconds for each broker have passed."""
+    """Send the same records to all brokers alternately. Stop after `seconds` seconds times the number of brokers."""
     end = time.monotonic() + seconds * len(brokers)
     progress.step("warm-up")
     for workload in itertools.cycle((SMALL_REQUESTS, WARM_UP)):
@@ -116,15 +118,15 @@ def command(
 ) -> None:
     """Measure how many records per second a producer gets acknowledged, and the broker's CPU time for a record.
 
-    HMB and Kafka 4.3.0 run alternately, with the same warm-up. The result is the ratio of two runs of one round.
+    HMB and Kafka 4.3.0 run alternately, after the same warm-up. Each round compares one run of HMB with one of Kafka.
 
-    To check that a change makes no cell slower, keep a checkout without the change and compare the two:
+    To check that a change of HMB makes nothing slower, compare HMB with a checkout that does not have the change:
 
     \b
         git worktree add ../before main && make -C ../before .venv/core.stamp
         hmb bench produce --versus ../before
 
-    consume, latency, clients, start, recovery and other benchmarks have the same option.
+    The option --versus also exists for consume, latency, clients, start, recovery and other benchmarks.
     """
     brokers, producer = running_brokers(measurement.stack, bootstrap, versus), PRODUCERS[client]()
     if empty:

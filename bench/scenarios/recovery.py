@@ -11,9 +11,11 @@ whole segment. The benchmark measures the time from the start of the process to 
 benchmark also measures a start after a clean stop. The difference between both times is the time of the recovery. A run
 counts only if the end offset of the log is the end offset of the prepared segment.
 
-The benchmark has just written the prepared segment, so the segment is still in the page cache. The benchmark therefore
-measures the work of the CPU, but not the time to read from a disk. The goal is to recover 1 GB in at most 2 s. In the
-published runs of 2026-11-22, no broker ran: these runs measured only how long the check of the log takes.
+The benchmark writes the log segment shortly before the broker reads it, so the segment is still in the page cache. The
+benchmark therefore measures the work of the CPU, but not the time to read from a disk.
+
+The goal is to recover 1 GB in at most 2 s. The published runs of 2026-11-22 did not start a broker. They measured only
+how long the check of the log takes.
 """
 
 from __future__ import annotations

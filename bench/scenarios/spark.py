@@ -133,7 +133,7 @@ class SparkMeasurement:
         return figures
 
     def fill(self, partitions: int) -> str:
-        """Create the topic that the read jobs with this number of partitions read, and fill it. Return its name."""
+        """Create a topic with `partitions` partitions for the jobs that read, and fill the topic. Return its name."""
         topic = f"{TOPIC}-read-{partitions}"
         topics.create(self._load.bootstrap, topic, partitions=partitions)
         HmbProducer().run(self._load.bootstrap, topic, Workload(self._load.size, 65_536, self._load.records))

@@ -53,7 +53,7 @@ class AclBrokers:
                 raised(created[result])
 
     def measure(self, number: int) -> dict[str, float]:
-        """Send records to one broker, and then to the other one. Return the figures of the round `number`."""
+        """Send records to the broker with ACLs and to the broker without ACLs. Return the costs of the ACLs."""
         runs = {}
         for broker in (self._without, self._with) if number % 2 else (self._with, self._without):
             runs[broker] = rate_and_cpu(broker, TOPIC, self._workload)

@@ -1,7 +1,7 @@
 """Brokers with three listeners: without security, with TLS, and with a login over SCRAM.
 
-The listeners of HMB and of Kafka have the same settings, because HMB uses the same names and values of settings as
-Kafka.
+HMB's listeners and Kafka's listeners get the same settings. This is possible because HMB's settings have the names and
+values of Kafka's settings.
 """
 
 from __future__ import annotations

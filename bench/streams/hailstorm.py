@@ -6,10 +6,13 @@ These commands are examples:
     hmb bench hailstorm --only hailstorm,bytewax --records 200000
 
 The Hailstorm paper promises exactly-once results "with little performance loss", but the paper contains no measurement
-of this loss. This benchmark measures it. Each stream processor counts the words of the same topic, which has two
-partitions on HMB's broker. Each processor runs in a process of its own (`word_count.py`, `WordCount.java`). The
-measured time includes the start of this process. A run counts only if the processor has counted every record. The text
-at the top of `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
+of this loss. This benchmark measures the loss.
+
+Each stream processor counts the words of the same topic, which has two partitions on HMB's broker. Each processor runs
+in a process of its own (`word_count.py`, `WordCount.java`). The measured time includes the start of this process. A run
+counts only if the processor has counted every record.
+
+The text at the top of `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
     bytewax, quixstreams    two libraries for Python, which count at least once; `pip install` installs them
     streams-at-least-once, streams-exactly-once
                             Kafka Streams, which counts at least once or exactly once; `hmb bench fetch-kafka`

@@ -79,7 +79,10 @@ VARIANTS: dict[str, tuple[Topology, dict[str, Any]]] = {
 
 
 def count_with_hailstorm(servers: str, name: str, total: int) -> dict[str, float]:
-    """Count with the variant `name` of Hailstorm. Return the number of words and, after a kill, the recovery time."""
+    """Count words with the variant `name` of Hailstorm. Return the number of words.
+
+    The variant KILLED kills a worker process. For this variant, also return the time (s) of the recovery.
+    """
     counted, options = VARIANTS[name]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="hmb-words-") as directory:

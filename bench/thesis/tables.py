@@ -4,8 +4,9 @@ In scenario 1, Kafka's producer sends to Kafka's broker. Each ratio divides the 
 scenario 1, in the same round and with the same release of Kafka. Scenario 4 uses no program of Kafka, so it is compared
 with scenario 1 of each release.
 
-The thesis used another network and other machines, so its rates (MB/s) cannot be compared with today's rates. The
-ratios can be compared, because they only say how many times faster one program is than another.
+The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates that
+this benchmark measures. Ratios can be compared, because a ratio only states how many times faster one program is than
+another on the same machines.
 """
 
 from __future__ import annotations

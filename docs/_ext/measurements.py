@@ -12,9 +12,10 @@ A page uses the three directives of this module as in these examples:
 
 `measured` shows the tables that `hmb bench show` prints. `measured-plot` shows the charts that `hmb bench plot` draws.
 The argument of both directives is the name of a file in bench/results, or the name of a benchmark, for example
-`growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If the benchmark has
-no result file yet, the page shows a sentence about this. Below the tables or charts, a caption names the file, the
-command, the commit and the machine.
+`growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If no result file
+exists yet, the page states this instead of showing results.
+
+Below the tables or charts, a caption names the result file, the command, the commit and the machine.
 
 `thesis-figures` shows the results in the bachelor thesis on which HMB is based. The file bench/thesis/cells.py contains
 these results.

@@ -9,9 +9,9 @@ The argument of the directive is the title of the part. Each line below the argu
 such as `labs/*` that matches the names of several pages. The names are relative to the folder of the page that contains
 the directive.
 
-If a line names a page that does not exist, or a pattern that matches no page, the directive ignores the line. If it
-ignores all lines, it adds nothing to the navigation, not even the title of the part. The first page of the book can
-therefore name parts whose pages do not exist yet.
+The directive ignores names of pages that do not exist, and patterns that match no page. If no page remains, the
+directive adds nothing to the navigation, not even the title of the part. The first page of the book can therefore name
+parts whose pages do not exist yet.
 """
 
 from __future__ import annotations

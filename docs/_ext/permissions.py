@@ -1,6 +1,6 @@
 """The directive `permissions` shows a table of the permissions that a client needs for each API.
 
-The rules in the broker's code are the source of the table. The directive therefore has no argument:
+The directive makes its table from the rules in the broker's code, so it needs no argument:
     ```{permissions}
     ```
 """

@@ -73,7 +73,7 @@ def bases_of(log: Log) -> list[int]:
 
 
 def rounds(log: Log, before: State) -> list[Step]:
-    """Return the steps of two compactions: both passes and the result of the first, and the result of the second."""
+    """Return the steps of two compactions: every step of the first compaction, and the result of the second."""
     work = cleanable(log, 0, NOW)
     if work is None:
         raise AssertionError("the log of the example can be compacted")

@@ -1,8 +1,10 @@
 """Shows in steps what happens when the network loses the response of a Produce request.
 
-The producer sends the request again, and sequence numbers prevent a duplicate in the log. The logs in
-this module are logs of HMB, which check the sequence numbers of each batch. Only the network is a simulation. The lists
-`SENT` and `WITHOUT_IDS` contain the requests, and state which messages the network loses.
+When the response of a Produce request is lost, the producer sends the request again. Sequence numbers prevent a
+duplicate in the log.
+
+This module uses real logs of HMB, which check the sequence numbers of each batch. Only the network is simulated. The
+lists `SENT` and `WITHOUT_IDS` contain the requests, and state which messages the network loses.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ def run(requests: tuple[Sent, ...]) -> list[Outcome]:
 
 
 def send(log: Log, sent: Sent) -> Outcome:
-    """Append the batch of a request to the log, unless the network loses the request. Return the state afterwards."""
+    """Append the batch of a request to the log, unless the network loses the request. Return the result."""
     before, answer = log.log_end_offset, None
     if sent.fate != "request lost":
         value = f"order {sent.sequence + 1}".encode()

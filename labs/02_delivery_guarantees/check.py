@@ -70,7 +70,7 @@ def run(answer, records, order, crashes):
 
 
 def plans(rng):
-    """Yield plans for a `Link`: first simple plans, then random ones."""
+    """Yield plans, which state the messages and answers that a `Link` loses: first simple plans, then random plans."""
     yield from ("", "m", "a", "-a", "-m", "aa", "am", "mama", "-aa-m")
     for _ in range(60):
         yield "".join(rng.choice("--ma") for _ in range(rng.randrange(20)))

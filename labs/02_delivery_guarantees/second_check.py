@@ -38,7 +38,7 @@ def test_copies(answer):
 def test_window(answer):
     """A `Receiver` ignores a message that is too early.
 
-    If the number of the next missing message is n, a message is too early if its number is n + `window` or larger.
+    Let n be the number of the next missing message. A message with the number n + `window` or larger is too early.
     """
     for window in (1, 2, 4):
         processed = []

@@ -16,7 +16,7 @@ def sessions_of(times, gap):
 
 
 def compare(answer, times, gap=30):
-    """Add clicks of one user. After each click, check that the open sessions of the user are right."""
+    """Add clicks of one user. After each click, check that the list of the user's open sessions is correct."""
     sessions = answer.Sessions(gap)
     for number, time in enumerate(times):
         sessions.add("anna", time)

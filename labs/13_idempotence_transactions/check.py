@@ -100,8 +100,8 @@ def test_out_of_order(answer):
 def test_epochs(answer):
     """A new epoch of a producer begins with the sequence number 0.
 
-    From then on, `append` raises `Fenced` for the old epoch. The batches of one producer have no effect on the sequence
-    numbers of another producer.
+    After the first batch of the new epoch, `append` raises `Fenced` for the old epoch. The batches of one producer have
+    no effect on the sequence numbers of another producer.
     """
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))

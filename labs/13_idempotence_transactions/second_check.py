@@ -37,7 +37,7 @@ class World:
         self.markers.append((partition, name, epoch, outcome))
 
     def coordinator(self, answer):
-        """Return a new coordinator. If it crashes while it starts, start it again."""
+        """Return a new coordinator. If the coordinator crashes during its start, start it again."""
         for _ in range(len(self.crashes) + 1):
             try:
                 return answer.Coordinator(self, self.write_marker)

@@ -13,7 +13,7 @@ class Ended(Exception):
 
 
 class Coordinator:
-    """Gives each transaction the same outcome in all its partitions, by writing the markers."""
+    """Ends transactions: it writes a marker with the same outcome to each partition of a transaction."""
 
     def __init__(self, journal, write_marker):
         self.journal, self.write_marker = journal, write_marker
@@ -25,7 +25,7 @@ class Coordinator:
         return 0
 
     def add(self, name, epoch, partition):
-        """Add a partition to the transaction, before the producer writes its first record there."""
+        """Add a partition to the transaction, before the producer writes its first record to this partition."""
         self.partitions[name].append(partition)
 
     def end(self, name, epoch, outcome):

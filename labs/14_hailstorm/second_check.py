@@ -32,7 +32,7 @@ MONOIDS = {
 
 
 def compare(answer, name, values, size):
-    """Push values into a window. After each value, compare the result with the right one."""
+    """Push values into a window. After each value, check that the result of the window is correct."""
     empty, merge, _ = MONOIDS[name]
     window = answer.SlidingWindow(empty, merge, size)
     for number, value in enumerate(values):

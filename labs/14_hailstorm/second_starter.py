@@ -10,7 +10,7 @@ def greatest(count):
 
 
 class SlidingWindow:
-    """A window that contains the last `size` values, and merges them on request."""
+    """A window that contains the last `size` values. `result` merges these values."""
 
     def __init__(self, empty, merge, size):
         self.empty, self.merge, self.size = empty, merge, size

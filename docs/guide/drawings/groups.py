@@ -90,7 +90,7 @@ def recorded_run() -> Any:
 
 
 def classic() -> Drawing:
-    """Draw the messages of a rebalance in Kafka's classic group protocol: a third member joins two members."""
+    """Draw the messages of a rebalance in Kafka's classic group protocol, when a third member joins a group of two."""
     run = recorded_run()
     for name in ("ada", "ada", "bob", "bob", "ada"):
         run.join(name)

@@ -117,7 +117,10 @@ def commit() -> Drawing:
 
 
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
-    """Draw one row for each lock, in the order of the table in `locks.md`. Bars show when the thread holds the lock."""
+    """Draw the locks of the thread that took most locks. Each lock has a row, and bars show when the thread holds it.
+
+    The rows have the order of the table in `locks.md`.
+    """
     numbers = {(file, lock): int(number) for number, file, lock, _ in ROW.findall(LOCKS.read_text(encoding="utf-8"))}
     mine = thread_with_most([event for event in events if event.lock in numbers])
     held = list(held_of(mine))

@@ -1,4 +1,4 @@
-"""The drawings of the chapter on transactions: the requests of one transaction, and what readers of its log see."""
+"""The drawings of the chapter on transactions: the requests of one transaction, and the records that consumers get."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of a log, which the drawing uses as the title of a column. Return "" for other logs."""
+    """Return the name of a log if its topic is in TOPICS, and "" otherwise. The name is the title of a column."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 

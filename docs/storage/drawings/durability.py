@@ -66,7 +66,7 @@ class Disk:
 
 
 def group_commit() -> Drawing:
-    """Draw the producers, the syncs and the responses of the run on a time axis."""
+    """Draw on a time axis how five producers append batches, and how each sync of the disk covers several batches."""
     syncs = run().syncs
     height = 62 + LANE * len(PRODUCERS) + 62
     words = ". ".join(
