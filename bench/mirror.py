@@ -78,9 +78,10 @@ def mirror_maker_command(source: str, target: str, folder: Path) -> list[str]:
 
 
 def written(admin: Admin, topic: str) -> int:
-    """Return the sum of the end offsets of a copy's partitions, or 0 if the copy does not exist yet.
+    """Return the sum of the end offsets of a topic's partitions, or 0 if the topic does not exist yet.
 
-    In a copy without transactions, this sum is the number of records. With transactions, markers also have offsets.
+    If the mirror uses no transactions, this sum is the number of copied records. With transactions, the sum also counts
+    the transaction markers, because each marker has an offset.
     """
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     found = admin.list_offsets(dict.fromkeys(partitions, "latest"))

@@ -16,7 +16,7 @@ class Progress:
     """
 
     def __init__(self, steps: int, stack: ExitStack) -> None:
-        """Show the progress of a benchmark with this number of steps, until `stack` closes."""
+        """Show the progress of a benchmark that has `steps` steps, until `stack` closes."""
         self._steps, self._begun = steps, 0
         self._started = time.monotonic()
         self._status = Console(stderr=True).status("") if sys.stderr.isatty() else None

@@ -4,10 +4,15 @@ These commands are examples:
     hmb bench testing
     hmb bench testing --num-tests 100 --json
 
-A test suite starts and stops the broker once, and creates topics for each test. The benchmark runs the broker in its
-own process. It begins to measure after the imports, because a test suite imports the broker only once. Each figure is
-the median of several runs, and the table shows the goal beside the figure. A test creates a topic, sends ten records
-with HMB's producer, and reads them with HMB's consumer. Each test creates a new producer and a new consumer.
+A test suite starts and stops the broker once, and creates topics for each test. The broker runs in the process of the
+test suite, so the benchmark also runs the broker in its own process. The benchmark begins to measure after the imports,
+because a test suite imports the broker only once.
+
+A test of the benchmark creates a topic, sends ten records with a new producer of HMB, and reads them with a new
+consumer of HMB.
+
+The table shows each figure beside its goal. The times of a start, a stop and a topic's creation are medians of several
+runs.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ The last three figures show how much the page costs a broker. The benchmark comp
 each, while HMB's producer sends to them as fast as it can. The first broker has no page. The second broker serves its
 page, and a client reads the stream of changes as a browser would, but draws nothing. The figures of the second broker,
 compared with the first broker, are:
-- *lost throughput*: by how many percent its throughput is lower
-- *additional processor time*: how much more processor time it uses in each second of the run
-- *additional memory*: how much more memory it uses
+- *lost throughput*: by how many percent the throughput is lower
+- *additional processor time*: how much more processor time the broker uses in each second of the run
+- *additional memory*: how much more memory the broker uses
 
 On a machine that is busy with other work, trust the processor time more than the throughput.
 """
@@ -88,7 +88,7 @@ VIEW = FigureGoalView()
 
 
 def served() -> Hmb:
-    """Return a broker that serves its page and its metrics on one port after its start."""
+    """Return a broker that is not running. After its start, it serves its web page and its metrics on one port."""
     port = str(free_ports(1)[0])
     return Hmb(options=("--ui", port, "--metrics", port))
 
@@ -244,9 +244,9 @@ class BusyBrokers:
             rate_and_cpu(broker, BUSY, self._workload)  # This run is the warm-up.
 
     def measure(self) -> dict[str, float]:
-        """Send records as fast as possible to one of the two brokers, and then to the other one.
+        """Send records as fast as possible to each of the two brokers, one after the other.
 
-        Return how the brokers differ.
+        Return the rate of the broker with a page, and the costs of the page.
         """
         self._runs += 1
         runs = {}

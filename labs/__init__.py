@@ -7,8 +7,9 @@ Each lab is a folder with these files:
 - `check.py` contains the requirements, as tests for pytest. The docstring of a test states the requirement.
 - `solution.py` is one correct answer.
 - `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
-- `second_starter.py` and `second_check.py` belong to the second exercise. Its solution is not here, but in the folder
-  `instructor` of the repository, which is not installed. `make instructor` collects all solutions for teachers.
+- `second_starter.py` and `second_check.py` belong to the second exercise. The solution of the second exercise is in the
+  folder `instructor` of the repository. An installed HMB does not contain this folder. `make instructor` collects all
+  solutions for teachers.
 
 The checks of several exercises use four modules:
 - `varints`               varints, for lab 5

@@ -103,9 +103,9 @@ class ReplicatedPartition:
             self.acknowledged.append(value)
 
     def fetch(self, follower: str, count: int | None = None) -> None:
-        """Let a follower copy up to `count` records that it does not have from the leader. Copy all if `count` is None.
+        """Let a follower copy up to `count` missing records from the leader, or all missing records if `count` is None.
 
-        First remove the follower's records that the leader does not have.
+        Before this, remove the follower's records that the leader does not have.
         """
         if self.leader is None or follower == self.leader or follower not in self.live:
             return

@@ -1,6 +1,6 @@
 """Controls the browser Chromium without a window, while it shows the web page of a broker.
 
-The tests of the page and the benchmark `ui` use this module.
+Two programs use this module: the tests of the web page, and the benchmark `ui`.
 
 A program controls Chromium with the DevTools protocol, described at
 https://chromedevtools.github.io/devtools-protocol/. Chromium reads commands from file descriptor 3 and writes answers

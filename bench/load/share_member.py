@@ -27,7 +27,7 @@ IDLE = 3.0  # seconds
 
 
 def read(consumer: hmb.ShareConsumer, *, explicit: bool) -> tuple[int, float, float]:
-    """Read until the queue is empty. Return the number of records, and when the first and the last ones arrived."""
+    """Read until the queue is empty. Return the number of records, and the times of the first and the last arrival."""
     count, first, last = 0, 0.0, 0.0
     while records := consumer.poll(IDLE):
         last = time.time()

@@ -8,8 +8,8 @@ The active segment contains only the last record, because a cleaner never compac
     00000000000008264462.log   1 record  active
 
 A segment is "dirty" if a cleaner has not compacted it yet. The cleaner writes the offset up to which it has compacted
-the log into the file `cleaner-offset-checkpoint`. It has finished when this offset is the base offset of the active
-segment (`Original.end`).
+the log into the file `cleaner-offset-checkpoint`. The cleaner has compacted the whole log when this offset is the base
+offset of the active segment (`Original.end`).
 """
 
 from __future__ import annotations

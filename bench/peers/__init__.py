@@ -2,7 +2,7 @@
 
 HMB's figures alone mean little. A benchmark therefore starts HMB and Apache Kafka on one machine and measures both
 alternately. Kafka 4.3.0 is a current release. Kafka 0.8.2.2 is the last release of the series 0.8.2, which the thesis
-of 2015 measured. The tests in `tests/conformance` compare the responses and the files of the same brokers.
+of 2015 measured. The tests in `tests/conformance` start the same brokers, and compare their responses and files.
 
 Read in this order:
 1. `broker_process`  the class `Peer`: start a broker, wait until it is ready, stop it, kill it

@@ -48,7 +48,7 @@ class Column:
     digits: int = 1  # the number of digits after the decimal point, if the table shows no range
 
     def value(self, sample: Sample) -> float:
-        """Return the figure of this column in a sample, in the column's unit, or NaN if the sample does not have it."""
+        """Return a sample's figure for this column, in the column's unit, or NaN if the sample lacks this figure."""
         divisor = float(sample.parameters.get(self.per, math.nan)) if self.per else 1.0
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 
@@ -92,7 +92,7 @@ class SampleView:
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title. Add a summary of the ratios after a table with several tasks or many rounds."""
+        """Return one table for each title. After a table with several tasks or many rounds, add a summary of ratios."""
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
             cells = self.runs(of_title)
@@ -189,7 +189,7 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: the tasks in which a contestant was better than the reference, and those in which it was worse.
+    """Return two texts: tasks in which a contestant was better than the reference, and tasks in which it was worse.
 
     A text names only tasks (cells) in which all rounds had the same result.
     """

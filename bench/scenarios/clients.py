@@ -8,9 +8,11 @@ These commands are examples:
 
 The records have 100 B, and the topic has one partition. Each client runs in a process of its own. The module
 `load/library_client.py` lists the settings that all clients share. All rounds with HMB's broker come first, and all
-rounds with Kafka's broker follow. A producer's run counts only if the broker has acknowledged all records, and if the
-end offset shows that all records are in the log. A consumer reads a topic that HMB's producer has filled with batches
-of 16 KB. Kafka's producer has the same batch size by default.
+rounds with Kafka's broker follow.
+
+A run of a producer counts only if the broker has acknowledged all records, and if the end offset shows that all records
+are in the log. A consumer reads a topic that HMB's producer has filled with batches of 16 KB, the default size of
+Kafka's producer.
 
 A goal is a ratio of two rates, for example: HMB's `send` reaches at least 10 times the rate of kafka-python. The
 benchmark calculates this ratio in each round, and compares the median of the rounds with the goal. The column "by CPU
@@ -54,7 +56,7 @@ CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 @dataclass(frozen=True)
 class LibraryClient:
-    """A client that `library_client.py` can run. `records` is a number of records that takes it some seconds."""
+    """A client that `library_client.py` can run. The client needs some seconds for `records` records."""
 
     name: str
     action: str  # "produce" or "consume"

@@ -10,10 +10,11 @@ before.
 
 A broker does not report how long a compaction takes, so the benchmark measures the time from outside. At first, the
 topic has a high `min.compaction.lag.ms`, which prevents compaction. The measurement begins when a request sets this lag
-to 0. The measurement ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment.
-Both brokers write this file after the compacted segments are in use. The CPU time is the time that the broker's process
-uses during the measurement. Before the measurement, each broker compacts another topic with a third of the size,
-because Java needs a warm-up.
+to 0. It ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment. HMB and Kafka
+write this file after the compacted segments are in use.
+
+The CPU time is the time that the broker's process uses during the measurement. Java needs a warm-up. Before the
+measurement, each broker therefore compacts another topic with a third of the size.
 
 In both brokers, the cleaner has one thread, and no setting limits its speed. Its buffer for keys has the default size
 of 128 MB. Every 20 ms, the cleaner looks for a log to compact. A run counts only if the compacted log contains exactly

@@ -4,10 +4,10 @@ These commands are examples:
     hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
     hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
 
-Each connection sends Produce requests with acks=1, each with one batch. Five requests of a connection are in flight at
-the same time. One thread of the client sends the requests of all connections (`load/repeated_requests.py`), so it needs
-about the same CPU time for any number of connections. The goal for HMB: 1,000 connections with 2,000 partitions reach
-at least 70 % of the throughput of one connection.
+Each connection sends Produce requests with acks=1. A request contains one batch. Five requests of a connection are in
+flight at the same time. One thread of the client sends the requests of all connections (`load/repeated_requests.py`),
+so it needs about the same CPU time for any number of connections. The goal for HMB: 1,000 connections with 2,000
+partitions reach at least 70 % of the throughput of one connection.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def command(
 ) -> None:
     """Measure how much of one connection's throughput is left with many connections and partitions.
 
-    HMB and Kafka 4.3.0 run alternately. The last table compares each number of connections with the first one.
+    HMB and Kafka 4.3.0 run alternately. The last table divides each throughput by the throughput with the first number
+    of connections.
     """
     brokers = running_brokers(measurement.stack, bootstrap, versus)
     progress = measurement.progress(len(brokers) * len(counts) * measurement.round_count)

@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Measure how many records per second a consumer reads, and the broker's CPU time for a record.
 
-    HMB and Kafka 4.3.0 run alternately. Each run reads a topic of one partition from its beginning.
+    HMB and Kafka 4.3.0 run alternately. Each run reads a topic with one partition from the beginning.
     """
     brokers, consumer = running_brokers(measurement.stack, bootstrap, versus), CONSUMERS[client]()
     workload = Workload(record_size, batch_size, num_records)

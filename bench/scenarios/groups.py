@@ -72,7 +72,7 @@ class GroupLoad:
     seconds: float  # how long the benchmark measures the quiet groups (seconds)
 
     def group_names(self) -> list[str]:
-        """Return the name of the group of each member. Two groups are large. The other members are divided evenly."""
+        """Return one group name for each member. Two groups are large. All other groups have about the same size."""
         names = ["large-0"] * LARGE_GROUP + ["large-1"] * LARGE_GROUP
         return names + [f"group-{number % (self.groups - 2)}" for number in range(self.members - len(names))]
 

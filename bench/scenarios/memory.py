@@ -7,12 +7,14 @@ These commands are examples:
 
 The benchmark measures the memory of a broker as follows. HMB's producer sends one gigabyte of records of 1,000 B to a
 new topic. HMB's consumer reads the records, and the benchmark deletes the topic. For each further gigabyte, the
-benchmark repeats these steps with a new topic. The broker has its default settings, except for `COMPARABLE_SETTINGS`
-(`peers/broker_process.py`). "Idle" is the memory of the broker directly after its start.
+benchmark repeats these steps with a new topic.
+
+The broker has its default settings, except for `COMPARABLE_SETTINGS` (`peers/broker_process.py`). "Idle" is the memory
+of the broker directly after its start.
 
 With `--of producer`, the benchmark measures the memory of HMB's performance producer, which sends records of 100 B as
-fast as it can. The producer's buffer (buffer.memory) has 32 MiB. "Idle" is the peak memory of a producer that sends
-only one record. The goal is a peak memory of at most 30 MB more than the size of the buffer. The broker of this run
+fast as it can. "Idle" is the peak memory of a producer that sends only one record. The producer's buffer
+(buffer.memory) has 32 MiB. The goal is a peak memory of at most 30 MB more than the size of the buffer. The broker
 deletes all segments except the newest ones, so that it needs little disk space.
 
 The figures are the resident memory of the process (VmRSS in /proc), and the peak of this memory (VmHWM). Neither figure
@@ -64,7 +66,7 @@ VIEW = SampleView(
 def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict[str, float]:
     """Start a broker, and send `gigabytes` GB of records.
 
-    Return its memory after the start, at the end, and at its peak.
+    Return the memory of the broker after its start, its memory at the end, and its peak memory.
     """
     with kind.make() as broker:
         idle = peers.resident_bytes(broker.pid)

@@ -75,7 +75,7 @@ def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: 
 def workloads(
     cells: Sequence[int], record_size: int | None, batch_size: int | None, num_records: int | None
 ) -> list[Workload]:
-    """Return the workloads to measure: the thesis's cells with these numbers, or one workload with the given sizes."""
+    """Return one workload with the user's sizes, or the thesis's cells with the numbers `cells` if no size is set."""
     if record_size or batch_size or num_records:
         return [Workload(record_size or 100, batch_size or 16_384, num_records or 1_000_000)]
     return [CELLS[number - 1] for number in cells]

@@ -5,11 +5,13 @@ These commands are examples:
     hmb bench recovery --size 100000000 --batches 200     # bytes
     hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout
 
-First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark copies a prepared segment into
-the directory of the partition (`logs/unclean.py`). The segment has no recovery point, so the next start must check the
-whole segment. The benchmark measures the time from the start of the process to the broker's first response. The
-benchmark also measures a start after a clean stop. The difference between both times is the time of the recovery. A run
-counts only if the end offset of the log is the end offset of the prepared segment.
+First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark copies a segment that it has
+written itself into the directory of the partition (`logs/unclean.py`). No recovery point covers this segment, so the
+broker checks the whole segment at its next start.
+
+The benchmark measures the time from the start of the broker's process to the broker's first response. It also measures
+a start after a clean stop. The difference between these two times is the time of the recovery. A run counts only if the
+end offset of the log is the end offset of the copied segment.
 
 The benchmark writes the log segment shortly before the broker reads it, so the segment is still in the page cache. The
 benchmark therefore measures the work of the CPU, but not the time to read from a disk.

@@ -1,9 +1,10 @@
 """The cost of ACLs: two new brokers of HMB receive the same records, and one of them has 1,000 ACLs.
 
 The broker checks the ACLs once for each topic of a request, not once for each record. The benchmark therefore sends
-many small Produce requests. With larger requests, the check would cost less time for each record. One ACL permits
-everything on the topic of the benchmark. All other ACLs belong to other topics and to other users. Half of the ACLs are
-for prefixes of names.
+many small Produce requests. With larger requests, the check would cost less time for each record.
+
+One ACL permits everything on the topic of the benchmark. All other ACLs belong to other topics and to other users. Half
+of the ACLs are for prefixes of names.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[f
 
 
 def warm_up(brokers: Sequence[SecuredBroker], workload: Workload, seconds: float) -> None:
-    """Run all clients with all brokers, until `seconds` seconds for each broker have passed. Also make some logins."""
+    """Run all clients with all brokers for `seconds` seconds times the number of brokers. Also make some logins."""
     end = time.monotonic() + seconds * len(brokers)
     for (run, client), secured in itertools.cycle(
         itertools.product(itertools.product(ACTIONS.values(), CLIENTS), brokers)

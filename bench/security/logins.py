@@ -1,8 +1,10 @@
 """Measures how much processor time a broker needs for one login over SCRAM.
 
-In a login with SCRAM, the client computes thousands of hashes, and the broker computes only a few. Otherwise, a
-stranger could keep a broker busy with logins. The login of a user that does not exist must not be faster or slower than
-other logins. Otherwise, the time would show which users exist.
+In a login with SCRAM, the client computes thousands of hashes, and the broker computes only a few. If the broker had to
+compute thousands of hashes, a stranger could keep the broker busy with logins.
+
+The login of a user that does not exist must not be faster or slower than other logins. Otherwise, the duration of a
+login would show which users exist.
 
 The measured login includes its connection. The broker accepts the connection, answers ApiVersions, SaslHandshake and
 two SaslAuthenticate requests, and closes the connection. The broker delays its answer to a refused login, but uses no

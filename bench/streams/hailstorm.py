@@ -87,10 +87,7 @@ class WordCountView(SampleView):
         return [*super().tables(samples), *price]
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return no table, because a summary over all stream processors has no meaning.
-
-        Another table compares pairs of stream processors.
-        """
+        """Return no table. Another table compares pairs of stream processors that differ in one property."""
         return []
 
 

@@ -19,8 +19,8 @@ process, unless its name says otherwise:
     bytewax                             without recovery
     quixstreams                         at least once, with a changelog topic
 
-Hailstorm's spouts, which read the topic, read up to 10,000 records at once. This number is larger than the default. It
-makes early results later, but nobody needs early results in this benchmark.
+In Hailstorm, spouts read the topic. In this benchmark, a spout reads up to 10,000 records at once, which is more than
+the default. With such large reads, the first results appear later, but this benchmark needs only the final results.
 """
 
 from __future__ import annotations

@@ -10,12 +10,11 @@ called *cells*. Each cell is measured in four *scenarios*. A scenario is a produ
     4   HMB's producer   -> HMB's broker
 
 In the rest of this project, the word *scenario* means a benchmark (`hmb.bench.scenarios`). To avoid confusion, the code
-of this folder calls a producer and its broker a *pair*. Each pair has the number, 1 to 4, that its scenario has in the
-thesis.
+of this folder calls a producer and its broker a *pair*. The number of a pair, 1 to 4, is the number of its scenario in
+the thesis.
 
 Read in this order:
-1. `cells`    the ten cells, and the rates that the thesis measured in them
-2. `suite`    the command `hmb bench thesis`, which runs all pairs alternately
-3. `tables`   rates and ratios, compared with those of the thesis; costs and goals
-4. `charts`   the two charts of the thesis, with the thesis's rates and with today's rates
+1. `cells`    the ten cells, and the rates that the thesis measured in them 2. `suite`    the command `hmb bench
+thesis`, which runs all pairs alternately 3. `tables`   rates and ratios, compared with those of the thesis; costs and
+goals 4. `charts`   the two charts of the thesis, with the thesis's rates and with the rates of this benchmark
 """

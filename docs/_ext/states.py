@@ -10,8 +10,8 @@ from one state to another one. The position of the arrow depends on its directio
 - An arrow to a later box is on the right side of the column.
 - An arrow to an earlier box, or from a box to itself, is on the left side of the column.
 
-Arrows that would overlap have different distances from the column. The table below the picture names the event that
-causes each change of state.
+Arrows that would overlap have different distances from the column of boxes. Below the picture, a table names the event
+that causes each change of state.
 """
 
 from __future__ import annotations

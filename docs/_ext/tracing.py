@@ -65,8 +65,7 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call.
 
-    The texts `lane`, `caller` and `text` can contain values that the local variables of the called function had at this
-    moment.
+    The texts `lane`, `caller` and `text` can contain values of the called function's local variables.
     """
 
     moment: float  # seconds since a moment that is the same for all events

@@ -103,7 +103,7 @@ def throttle() -> Throttle:
 
 
 def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Add the batches to the map, the newest batch first. Return the step that shows each batch, and the last state."""
+    """Add the batches to the map, the newest batch first. Return one step for each batch, and the last state."""
     made = []
     for batch in reversed(batches):
         map.add(batch)

@@ -97,12 +97,12 @@ class Outcome(NamedTuple):
 
 
 def steps() -> list[Step]:
-    """Return the steps of an idempotent producer, and then those of a producer without idempotence."""
+    """Return the steps of an idempotent producer, followed by the steps of a producer without idempotence."""
     return [draw(*pair) for sent in (SENT, WITHOUT_IDS) for pair in zip(sent, run(sent), strict=True)]
 
 
 def run(requests: tuple[Sent, ...]) -> list[Outcome]:
-    """Send requests to an empty log, and return the state after each of them."""
+    """Send requests to an empty log. Return the answer and the contents of the log after each request."""
     with TemporaryDirectory() as directory:
         log = Log(Path(directory), LogConfig(), clock=lambda: 1_000)
         outcomes = [send(log, request) for request in requests]
@@ -132,7 +132,7 @@ def send(log: Log, sent: Sent) -> Outcome:
 
 
 def draw(sent: Sent, outcome: Outcome) -> Step:
-    """Return the step that shows one request and the state after it."""
+    """Return the step that shows one request, its answer, and the log after the request."""
     drawing = Drawing(WIDTH, HEIGHT, in_words(sent, outcome))
     producer = drawing.box(8, 30, 90, 80, "producer", tone="blue")
     broker = drawing.box(382, 30, 90, 80, "broker", tone="amber")

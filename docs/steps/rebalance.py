@@ -65,7 +65,7 @@ def draw(title: str, rows: dict[str, Row]) -> Drawing:
 
 
 class ClassicRun:
-    """A classic group, its three members, and the steps so far."""
+    """A group with the classic protocol, its three members, and the steps that were already drawn."""
 
     def __init__(self) -> None:
         self.group = ClassicGroup("kitchen", GroupSettings(6_000, 1_800_000, initial_delay=0, max_size=10), lambda: 0)
@@ -203,7 +203,7 @@ def classic() -> list[Step]:
 
 
 class ModernRun:
-    """A KIP-848 group, its three members, and the steps so far."""
+    """A group with the protocol of KIP-848, its three members, and the steps that were already drawn."""
 
     def __init__(self) -> None:
         settings = ConsumerGroupSettings(45_000, 5_000, assignment_interval=0, max_size=10)

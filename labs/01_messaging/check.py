@@ -94,7 +94,7 @@ def test_wait(answer):
 def test_all_waiting_threads(answer):
     """One call of `publish` wakes each waiting subscriber.
 
-    Several threads may wait for messages of the same subscriber. A thread that wakes and finds no message waits again.
+    Several threads may call `wait` for the same subscriber. A thread that wakes and finds no message waits again.
     """
     topic, found = answer.Topic(), []
     for name in ("a", "b"):

@@ -68,7 +68,7 @@ class Link:
         self.rng, self.loss, self.calls, self.next, self.early = rng, loss, [], 0, set()
 
     def send(self, batch):
-        """Deliver a batch. Return the acknowledgement of the receiver, or None if it is lost."""
+        """Deliver a batch. Return the acknowledgement of the receiver, or None if the acknowledgement is lost."""
         batch = [tuple(each) for each in batch]
         numbers = [number for number, _ in batch]
         self.calls.append((numbers, self.next))

@@ -90,7 +90,7 @@ def compare(answer, data, parts, step=100_000):
 
 
 def test_small_parts(answer, data):
-    """The parts arrive in their order. A part may be empty."""
+    """`write` sends the parts in their order. A part may be empty."""
     compare(answer, data, [b"head"])
     compare(answer, data, [b"head", (100, 50), b"", (0, 0), (7, 20), b"tail"])
     compare(answer, data, [])

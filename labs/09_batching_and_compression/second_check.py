@@ -84,9 +84,10 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` numbers the chances of all partitions, and returns the partition that has the chance `number % total`.
+    """`choose` gives more chances to a partition with fewer waiting batches.
 
-    A partition with fewer waiting batches has more chances.
+    It numbers the chances of all partitions, and returns the partition that has the chance `number % total`. `total` is
+    the number of all chances.
     """
     for waiting, chances in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(chances) for _ in range(count)]

@@ -80,7 +80,8 @@ def test_free_partitions(answer, rng):
 def test_rounds(answer, rng):
     """`rounds` returns an empty list if `owned` equals `target`.
 
-    Otherwise, it returns two assignments if a partition moves between consumers that stay in the group, and else one.
+    If a partition moves between two consumers that stay in the group, it returns two assignments. In all other cases,
+    it returns one assignment.
     """
     for owned, target in cases(rng):
         found = list(answer.rounds(copy.deepcopy(owned), copy.deepcopy(target)))
@@ -97,7 +98,7 @@ def test_rounds(answer, rng):
 
 
 def test_the_arguments(answer, rng):
-    """Neither function changes its arguments."""
+    """`next_round` and `rounds` do not change their arguments."""
     for owned, target in cases(rng):
         for name in ("next_round", "rounds"):
             given = copy.deepcopy((owned, target))

@@ -56,7 +56,7 @@ def test_in_order(answer, rng):
 
 
 def test_copies(answer):
-    """For a copy of one of the last five batches, `append` returns the offset of the first one, and appends nothing."""
+    """For a copy of one of the last five batches, `append` returns the offset of the original, and appends nothing."""
     batches = [(7, 0, 10 * number, 10) for number in range(8)]
     for length in (1, 2, 6, 8):
         partition = answer.Partition()

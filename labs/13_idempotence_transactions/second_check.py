@@ -11,7 +11,7 @@ class Crash(Exception):
 
 
 class World:
-    """The parts of a broker that survive a crash of the coordinator: its journal, and the markers in the partitions.
+    """The parts of a broker that survive a crash of the coordinator: the journal, and the markers in the partitions.
 
     Each write to the journal, and each write of a marker, has a number. The first write has the number 1. If the number
     of a write is in `crashes`, the write raises Crash and changes nothing.
@@ -160,8 +160,8 @@ def test_a_restart(answer):
 def attempt(answer, world, outcomes):
     """Run transactions with the given outcomes in sequence, and start a new coordinator after each crash.
 
-    Return a tuple (epoch, added partitions, outcome) for each transaction. The outcome in the tuple is None if a
-    crash interrupts a transaction that should be committed, because it may then be committed or aborted.
+    Return a tuple (epoch, added partitions, outcome) for each transaction. If a crash interrupts a transaction with the
+    outcome "commit", both outcomes are correct, and the outcome in the tuple is None.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

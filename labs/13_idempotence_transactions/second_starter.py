@@ -20,7 +20,7 @@ class Coordinator:
         self.epochs, self.partitions = {}, {}
 
     def begin(self, name):
-        """Begin a transaction of the producer `name`, and return its epoch. Abort the last one if it is still open."""
+        """Abort the open transaction of the producer `name`, if one exists. Begin a new one, and return its epoch."""
         self.epochs[name], self.partitions[name] = 0, []
         return 0
 

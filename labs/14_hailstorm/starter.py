@@ -42,5 +42,5 @@ class Bolt:
         return dict(self.state)
 
     def restore(self, counts, clock):
-        """Continue after a crash from a snapshot with these counts and this clock."""
+        """Continue after a crash. `counts` and `clock` are the counts and the clock of the last snapshot."""
         self.state, self.clock = dict(counts), list(clock)

@@ -43,7 +43,7 @@ def load_steps(name: str) -> Any:
 def recorded_run() -> Any:
     """Return a simulation of a group with three members (`ClassicRun`), which also draws the messages of the group.
 
-    The caller sets the field `sequence` to an empty diagram. From then on, the simulation adds each message to it.
+    The caller sets the field `sequence` to an empty diagram. The simulation adds all later messages to this diagram.
     """
     run_class: Any = load_steps("ClassicRun")
 
@@ -113,7 +113,7 @@ def classic() -> Drawing:
 
 
 def modern() -> Drawing:
-    """Draw the heartbeats of a rebalance in the newer group protocol (KIP-848): a third member joins two members."""
+    """Draw the heartbeats of a rebalance in the newer group protocol (KIP-848): a third member joins a group of two."""
     run_class: Any = load_steps("ModernRun")
     run = run_class()
     for name in ("ada", "bob", "ada", "ada", "bob"):

@@ -19,7 +19,7 @@ LEFT, TOP, WIDTH, HEIGHT = 60, 30, 620, 230  # pixels: the area of the curves
 
 
 class ObservedSimulation(Simulation):
-    """A simulation that records, after each step, how far spouts, bolts and snapshots are."""
+    """A simulation that records the progress of the spouts, the bolts and the snapshots after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: list[int] = []  # the sum of the positions of all spouts, after each step

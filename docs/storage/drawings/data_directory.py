@@ -67,7 +67,7 @@ def is_below_folder(path: Path, directory: Path) -> bool:
 
 
 def is_shown(path: Path) -> bool:
-    """Return whether the drawing shows this path. It shows the files of only one log."""
+    """Return whether the drawing shows the path: every folder, but the files of only one log."""
     return path.is_dir() or path.parent.name not in ("weather-1", "__consumer_offsets-0")
 
 

@@ -36,7 +36,7 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated segment. Each time the group commit begins a sync of it, the next producers append their batches."""
+    """A simulated segment. Each time the group commit begins a sync of the segment, the next producers append."""
 
     files: tuple[()] = ()
 
