@@ -23,7 +23,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of a log if its topic is in TOPICS, and "" otherwise. The name is the title of a column."""
+    """Return the name of a log, or "" if TOPICS does not contain the name. The drawing shows the name above a column."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 
