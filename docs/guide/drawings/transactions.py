@@ -23,7 +23,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of a log, or "" if TOPICS does not contain the name. The drawing shows the name above a column."""
+    """Return the name of a log, or "" if TOPICS does not contain the name. The name becomes a title in the drawing."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 
