@@ -6,8 +6,9 @@ These commands are examples:
 
 In each run, one mirror copies the same topic from one HMB broker to a new, empty HMB broker. The measurement begins
 when the copy has its first records, so that the start of a JVM does not count. The measurement ends when the copy has
-all records. If the mirror uses transactions, the measurement ends when all transactions are committed. The column "with
-start" shows the seconds from the start of the mirror's process to the end of the measurement.
+all records. If the mirror uses transactions, the measurement ends when all transactions are committed.
+
+The column "with start" shows the seconds from the start of the mirror's process to the end of the measurement.
 
 MirrorMaker 2 runs without heartbeats and checkpoints, so it does not copy the committed offsets of consumer groups.
 HMB's mirror copies these offsets as usual.

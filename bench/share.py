@@ -5,7 +5,7 @@ These commands are examples:
     hmb bench share --members 8 --num-records 500000
     hmb bench share --versus ../before              # this HMB and the HMB of another checkout
 
-Each member is a process with HMB's share consumer (`load/share_member.py`), even if the broker is Kafka. So both
+Each member is a process with HMB's share consumer (`load/share_member.py`), even if the broker is Kafka, so both
 brokers have the same client. In each run, a new share group reads the topic from its beginning. There are two kinds of
 runs:
 - *implicit*: each poll accepts all records of the previous poll.

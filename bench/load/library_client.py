@@ -6,16 +6,19 @@ These two commands are examples:
 
 All libraries use the same acks, linger and batch size. They use no compression, no idempotence and no consumer group.
 The topic has one partition. The producers of HMB and librdkafka have a buffer of 32 MB. aiokafka and kafka-python have
-no setting for the size of a buffer. For two settings, each library uses its own default: the number of requests in
-flight, and the size of a fetch. librdkafka has many requests in flight. The other libraries have 1 or 5 requests in
-flight.
+no setting for the size of a buffer.
+
+For two settings, each library uses its own default: the number of requests in flight, and the size of a fetch.
+librdkafka has many requests in flight. The other libraries have 1 or 5 requests in flight.
 
 While the queue of librdkafka contains enough records, librdkafka waits for one second before its next fetch
 (fetch.queue.backoff.ms). The client "confluent-kafka consume at once" sets this wait to 0.
 
 The start of a library is not measured. For a producer, the program measures the time from the acknowledgment of the
 first record to the acknowledgment of the last record. For a consumer, it measures the time from the first batch to the
-last record, and does not count the records of the first batch. The program reads each value, as a real program does.
+last record, and does not count the records of the first batch.
+
+The program reads each value, as a real program does.
 
 `hmb bench clients --versus` runs this file with the Python of another installation of HMB. That installation can be
 older, so newer functions may be missing there. This file therefore imports only one function from the package

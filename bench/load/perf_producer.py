@@ -5,10 +5,13 @@ This command is an example:
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 
 The program creates one random message, and sends this message again and again. In the thesis on which HMB is based, a
-console application did this task (chapter 10.2.2). Each call of `Producer.send_many` contains 256 KiB of messages. From
-these messages, the producer builds batches of `batch.size` bytes. Like Kafka's tool, the program prints one line every
-five seconds, and a last line with percentiles. A latency is the time from a call of `send_many` until the last record
-of this call is acknowledged.
+console application did this task (chapter 10.2.2).
+
+Each call of `Producer.send_many` contains 256 KiB of messages. From these messages, the producer builds batches of
+`batch.size` bytes.
+
+Like Kafka's tool, the program prints one line every five seconds, and a last line with percentiles. A latency is the
+time from a call of `send_many` until the last record of this call is acknowledged.
 """
 
 from __future__ import annotations

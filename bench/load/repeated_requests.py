@@ -2,8 +2,10 @@
 
 If a client encoded each request, the client would become the bottleneck long before the broker. A `Load` therefore
 encodes one request for each connection, and sends the same bytes again and again. Each connection has several requests
-in flight, as in Kafka's clients. The `Load` decodes only the first response on each connection, to check that it
-contains no error. Of each later response, the `Load` reads only the size, and skips the other bytes:
+in flight, as in Kafka's clients.
+
+The `Load` decodes only the first response on each connection, to check that it contains no error. Of each later
+response, the `Load` reads only the size, and skips the other bytes:
     request   int32 size | header with correlation id 1 | body      the same bytes each time
     response  int32 size | size bytes, skipped
 """

@@ -2,9 +2,10 @@
 
 Each partition has one segment with 20 batches of 10 records. The start time of a broker runs from the launch of its
 process to its first response. This time includes the launch of Python. The benchmark therefore also measures a broker
-with one partition, which needs most of its start time for Python. The goals for 2,000 partitions are a start time of at
-most 2 s, at most 100 MB of resident memory, and no more open files than `OPEN_FILES` allows (files/virtual.py). The
-command `hmb bench growth --of partitions` measures all three.
+with one partition, which needs most of its start time for Python.
+
+The goals for 2,000 partitions are a start time of at most 2 s, at most 100 MB of resident memory, and no more open
+files than `OPEN_FILES` allows (files/virtual.py). The command `hmb bench growth --of partitions` measures all three.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """A log of many GB that uses little disk space, to compare appends and reads in small and large logs.
 
 The files are sparse: most of their bytes were never written, and use no disk space. A log of up to 10 GB has ten
-segments. A larger log has one segment for each GB. Each batch has 256 KB, but the benchmark writes only its header. A
-log needs only the headers to find a batch, to return its position, and to append the next batch:
+segments. A larger log has one segment for each GB.
+
+Each batch has 256 KB, but the benchmark writes only its header. A log needs only the headers to find a batch, to return
+its position, and to append the next batch:
     | header, 61 bytes | 262,083 bytes that are not written | header | ...
 
 The benchmark measures the reads in seven rounds, and its result is the time of the fastest round. Each round reads at

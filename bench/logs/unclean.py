@@ -1,7 +1,9 @@
 """A log that a broker has not closed, for example because it was killed. At its next start, a broker must check it.
 
 A broker that starts with this log checks every batch and writes the indexes again. The log has one segment and no
-recovery point. Its batches come from an idempotent producer, because most producers are idempotent. The broker must
+recovery point.
+
+The batches of the log come from an idempotent producer, because most producers are idempotent. The broker must
 therefore also rebuild the state of this producer. The timestamps increase from batch to batch, so that the time index
 contains entries.
 

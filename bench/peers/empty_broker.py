@@ -4,10 +4,11 @@ This command also measures the empty broker:
     hmb bench produce --empty
 
 In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
-increase the rate. The empty broker shows the highest rate that a faster broker could reach. The empty broker is HMB's
-broker, except for Produce requests. It handles the first Produce request of a connection as usual, and stores the
-response. Later Produce requests of the connection are not decoded. The empty broker answers each later request with the
-stored response, in which only the correlation id changes.
+increase the rate. The empty broker shows the highest rate that a faster broker could reach.
+
+The empty broker is HMB's broker, except for Produce requests. It handles the first Produce request of a connection as
+usual, and stores the response. Later Produce requests of the connection are not decoded. The empty broker answers each
+later request with the stored response, in which only the correlation id changes.
 
 HMB's broker cannot be faster than the empty broker, because the empty broker does almost no work for a request.
 """

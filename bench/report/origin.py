@@ -4,9 +4,9 @@ One median must not mix the figures of different machines. It must not mix the f
 (`--scale 0.1`) either. An `Origin` names the suite, the machine and the scale of a file. Only files of the same origin
 share a table or a chart.
 
-If the user names no files, `hmb bench show` and `hmb bench plot` take the user's own runs in `hmb-bench/`. If this
-folder contains no runs, they take the published runs in `bench/results`. If several files have the same origin, they
-take only the newest file, because an older file may have measured older code.
+If the user names no files, `hmb bench show` and `hmb bench plot` read the user's own runs in `hmb-bench/`. If this
+folder contains no runs, the commands read the published runs in `bench/results`. Of several files with the same origin,
+the commands read only the newest file, because an older file may have measured older code.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Origin:
 
 
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
-    """Read the files `paths`, or the newest files if `paths` is empty. Return their samples by origin.
+    """Read the files `paths`, or the newest files if `paths` is empty. Return the samples of each origin.
 
     If two files have the same origin, the rounds of the second file get higher numbers than the rounds of the first
     file. A ratio compares two runs of the same round, so it never compares runs of two files.

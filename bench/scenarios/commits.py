@@ -12,9 +12,10 @@ when the commit is in the page cache, as Kafka does. The benchmark runs HMB with
 figures with the value `false` can be compared with Kafka's figures.
 
 Each connection commits the offsets 1, 2, 3 ... of its own partition for its own group (`load/committers.py`). The
-client is one process with one thread. It only copies bytes, so it needs the same CPU time for each broker. A run counts
-only if no response contains an error. Also, the last acknowledged offset of each group must be the committed offset of
-this group.
+client is one process with one thread. It only copies bytes, so it needs the same CPU time for each broker.
+
+A run counts only if no response contains an error, and if the last acknowledged offset of each group is the committed
+offset of this group.
 """
 
 from __future__ import annotations

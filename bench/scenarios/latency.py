@@ -5,9 +5,10 @@ These commands are examples:
     hmb bench latency --client hmb --num-records 5000
 
 A consumer has sent a fetch and waits for a record. Meanwhile, a producer in the same process sends one record with
-acks=1. When the record arrives at the consumer, the producer sends the next record. Kafka's tool EndToEndLatency
-reports percentiles in whole milliseconds, and only the mean with decimals. HMB's client reports all figures with
-decimals.
+acks=1. When the record arrives at the consumer, the producer sends the next record.
+
+Kafka's tool EndToEndLatency reports percentiles in whole milliseconds, and only the mean with decimals. HMB's client
+reports all figures with decimals.
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ These commands are examples:
     hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
 
 A cell is one combination of a message size and a batch size. The sizes are those of the thesis (`thesis/cells.py`). All
-cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864. The client is the same in every
-run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names another client. Each run has a new
-topic. A run counts only if the broker's log contains all sent records after the run.
+cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864.
+
+The client is the same in every run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names
+another client. Each run has a new topic. A run counts only if the broker's log contains all sent records after the run.
 
 On a machine with two cores, the client needs most of the CPU time. A faster broker therefore hardly increases the rate,
 but it needs less CPU time for each record. The benchmark measures both the rate and the broker's CPU time for each

@@ -5,9 +5,11 @@ These commands are examples:
     hmb bench threads --handlers 1,8 --producers 1,4
 
 The broker of the thesis passed each request through a channel to a handler thread. The handler passed each response
-through another channel to a thread that sent it. This broker used only one of four cores. The reason, according to the
-thesis, is that the broker had only one handler thread (chapter 10.2.5). HMB offers the same design with the setting
-`threading=staged` and `num.io.threads` handler threads (`hmb/broker/network/staged.py`).
+through another channel to a thread that sent it. The broker of the thesis used only one of four cores. The reason,
+according to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
+
+HMB offers the same design with the setting `threading=staged` and `num.io.threads` handler threads
+(`hmb/broker/network/staged.py`).
 
 The benchmark sends small and large requests. For a small request, the broker needs most of the time to pass the request
 from thread to thread. For a large request, it needs most of the time to process the bytes.

@@ -7,8 +7,10 @@ The login of a user that does not exist must not be faster or slower than other 
 login would show which users exist.
 
 The measured login includes its connection. The broker accepts the connection, answers ApiVersions, SaslHandshake and
-two SaslAuthenticate requests, and closes the connection. The broker delays its answer to a refused login, but uses no
-processor time during this delay. Therefore several clients log in at the same time, and only the processor time counts.
+two SaslAuthenticate requests, and closes the connection.
+
+The broker delays its answer to a refused login, but uses no processor time during this delay. Therefore several clients
+log in at the same time, and only the processor time counts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """The two benchmarks of the thesis on which HMB is based, repeated with an old and a new release of Kafka.
 
 The thesis of 2015 describes a broker and a producer for Kafka's protocol, written in Haskell. Its chapter 10 compares
-both programs with Apache Kafka 0.8.2.0. The first benchmark sends messages of one size in batches of five sizes. The
-second benchmark sends messages of five sizes in batches of one size. Together, they have ten combinations of sizes,
-called *cells*. Each cell is measured in four *scenarios*. A scenario is a producer and a broker:
+both programs with Apache Kafka 0.8.2.0.
+
+The first benchmark sends messages of one size in batches of five sizes. The second benchmark sends messages of five
+sizes in batches of one size. Together, the two benchmarks have ten combinations of sizes, called *cells*. Each cell is
+measured in four *scenarios*. A scenario is a producer and a broker:
     1   Kafka's producer -> Kafka's broker    the reference
     2   Kafka's producer -> HMB's broker
     3   HMB's producer   -> Kafka's broker

@@ -6,9 +6,10 @@ These commands are examples:
     hmb bench thesis --scale 0.1                   # a quick look
     hmb bench thesis --generations 4.3.0           # without Kafka 0.8.2.2
 
-The thesis has four scenarios, each with a producer and a broker. In the scenarios 1 to 3, at least one of the two is a
-program of Kafka. These scenarios run once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the series
-that the thesis used. Scenario 4 uses only HMB. So there are seven pairs of a producer and a broker.
+The thesis has four scenarios, each with a producer and a broker. In the scenarios 1 to 3, the producer, the broker or
+both are programs of Kafka. Each of these three scenarios runs with Kafka 4.3.0, and with Kafka 0.8.2.2, the last
+release of the series that the thesis used. Scenario 4 uses only HMB. The result is seven pairs of a producer and a
+broker.
 
 The brokers start before the first run and serve all runs. Each run has its own topic. A cell is a message size and a
 batch size. In each round of a cell, all seven pairs of a producer and a broker run one after another. Other programs on

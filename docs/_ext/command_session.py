@@ -142,7 +142,7 @@ class CommandSession:
         return process, text
 
     def _shown(self, output: str) -> str:
-        """Return the output with the usual ports, and without the paths of temporary directories.
+        """Return the output with the ports 9092 to 9095, and without the paths of temporary directories.
 
         The real ports and paths differ in each build, but the page looks the same after each build.
         """

@@ -1,8 +1,10 @@
 """Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The extension makes the pages from the code. It writes one page for each API that has a handler in the broker. The text
-of the page comes from two docstrings: the docstring of the module with the handler, and the docstring of the module
-with the message classes. These classes describe the request and the response of the API, and contain its versions.
+The extension makes the pages from the code. It writes one page for each API that has a handler in the broker.
+
+The text of a page comes from two docstrings: the docstring of the module with the handler, and the docstring of the
+module with the message classes. These classes describe the request and the response of the API, and contain its
+versions.
 
 The page of each API is a file in `protocol/api`. The extension writes a file only if the text of the page has changed,
 because Sphinx reads every changed file again.

@@ -11,8 +11,8 @@ Each participant has a *lane*: a box with its name, and a vertical line below th
 each message or note has a row of its own. A *wait* is a bar on the lane of a participant that waits. The bar begins at
 one row and ends at a later row.
 
-A text can be so long that the vertical line of a lane would run through it. The drawing then leaves a gap in this line,
-so that a reader can read the text. The text alternative of the drawing lists all messages and notes in their order.
+If a text crosses the vertical line of a participant, the drawing leaves a gap in this line, so that a reader can read
+the text. The text alternative of the drawing lists all messages and notes in their order.
 """
 
 from __future__ import annotations
