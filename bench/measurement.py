@@ -159,7 +159,7 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
 
 
 def broker_options(function: Function) -> Function:
-    """Add the options -b and --versus to a command. With these options, a user chooses the brokers.
+    """Add the options -b and --versus to a command. With -b and --versus, a user chooses the brokers.
 
     The chosen brokers run during the whole command.
     """

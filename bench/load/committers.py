@@ -5,8 +5,7 @@ the next offset into the template and sends the bytes. A committer decodes only 
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 
-The test `tests/conformance/kills/commits.py` also uses committers. This test kills the broker while the committers send
-commits.
+The test `tests/conformance/kills/commits.py` uses committers. It kills the broker while the committers send commits.
 """
 
 from __future__ import annotations

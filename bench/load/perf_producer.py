@@ -97,7 +97,7 @@ def produce(producer: hmb.Producer, topic: str, records: int, size: int, through
 
 
 def producer_of(properties: dict[str, str]) -> hmb.Producer:
-    """Return a producer with these settings, which have Kafka's names. Ignore settings that no benchmark uses."""
+    """Return a producer with the settings in `properties` (Kafka's names). Ignore settings that no benchmark uses."""
     settings: dict[str, Any] = {
         "acks": PRODUCER_SETTINGS["acks"].read(properties.get("acks", "all")),
         "compression": properties.get("compression.type", "none"),

@@ -5,7 +5,8 @@ process to its first response. This time includes the launch of Python. The benc
 with one partition, which needs most of its start time for Python.
 
 The goals for 2,000 partitions are a start time of at most 2 s, at most 100 MB of resident memory, and no more open
-files than `OPEN_FILES` allows (files/virtual.py). The command `hmb bench growth --of partitions` measures all three.
+files than `OPEN_FILES` allows (files/virtual.py). The command `hmb bench growth --of partitions` measures these three
+figures.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The kernel counts CPU time in ticks of 10 ms, so a measurement should last some 
 present resident memory of a process, and `VmHWM` is its peak. Neither field includes the page cache, which belongs to
 the kernel.
 
-Spark starts a JVM, and the JVM starts Python workers. Some functions therefore have `tree` in their names. They measure
-a process together with its descendants: its child processes, the children of these processes, and so on.
+Spark starts a JVM, and the JVM starts Python workers. The functions with `tree` in their names therefore measure a
+process together with its descendants: its child processes, the children of these processes, and so on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Views: a view declares which tables and charts a benchmark has, and which runs and figures each of them shows.
+"""Views: a view declares which tables and charts a benchmark has, and which runs and figures they show.
 
 Each benchmark declares one `SampleView`. A view uses three terms:
 - A *contestant* is one of the things that a benchmark compares, for example a broker, a client or a layout of threads.

@@ -77,7 +77,7 @@ def command(
 ) -> None:
     """Measure how many offsets per second a broker commits, to disk and to the page cache.
 
-    HMB runs with both settings of log.flush.acks.all. These two brokers and Kafka 4.3.0 run alternately.
+    Three brokers run alternately: HMB with log.flush.acks.all=true, HMB with log.flush.acks.all=false, and Kafka 4.3.0.
     """
     brokers = start_brokers(measurement.stack, versus)
     progress = measurement.progress(len(brokers) * (1 + measurement.round_count))

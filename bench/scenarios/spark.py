@@ -307,7 +307,7 @@ def command(
 
 
 def _partitions(kind: str, chosen: list[int] | None) -> Sequence[int]:
-    """Return the numbers of partitions for the jobs of one kind: the chosen ones, or the default of this kind."""
+    """Return the numbers of partitions for the jobs of one kind: the user's numbers, or the default of this kind."""
     if kind == "filter":
         return (1,)
     return chosen or ((1,) if kind == "stream" else (1, 2))

@@ -2,8 +2,8 @@
 
 The extension makes the pages from the code. It writes one page for each API that has a handler in the broker.
 
-The text of a page comes from two docstrings: the docstring of the module with the handler, and the docstring of the
-module with the message classes. These classes describe the request and the response of the API, and contain its
+The text of an API's page comes from two docstrings: the docstring of the module with the handler, and the docstring of
+the module with the message classes. These classes describe the request and the response of the API, and contain its
 versions.
 
 The page of each API is a file in `protocol/api`. The extension writes a file only if the text of the page has changed,

@@ -78,8 +78,8 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
 def label_of(state: Any) -> str:
     """Return the text for the box of a state: usually Kafka's name of the state.
 
-    In some enums, the value of a state is a sentence, which is too long for a box. The text is then the name of the
-    state in the code.
+    In some enums, the value of a state is a sentence, which is too long for a box. For a state of such an enum, the
+    text is the name of the state in the code.
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label

@@ -16,7 +16,7 @@ MEAN = Mean()
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
     """Return the city of the tuple `item`, the number of temperatures of this city so far, and their mean.
 
-    The number is the version of the mean: a newer mean contains more temperatures.
+    The number of temperatures is the version of the mean, because a newer mean contains more temperatures.
     """
     state = states[item[0]]
     _, count = state

@@ -116,7 +116,7 @@ def test_snapshots(answer, rng):
 
 
 def test_a_crash(answer, rng):
-    """After a crash and a replay, the counts equal those of a batch program."""
+    """After a crash and a replay, the counts equal the counts of a batch program."""
     for number in range(200):
         words = streams(rng, number)
         ends = [len(each) for each in words]

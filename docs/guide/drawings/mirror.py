@@ -1,4 +1,4 @@
-"""The drawing of the chapter on mirrors: a mirror copies batches to a target cluster, and stores its position there."""
+"""The drawing of the chapter on mirrors: a mirror copies batches and its own position to a target cluster."""
 
 from __future__ import annotations
 
