@@ -11,7 +11,7 @@ all records. If the mirror uses transactions, the measurement ends when all tran
 The column "with start" shows the seconds from the start of the mirror's process to the end of the measurement.
 
 MirrorMaker 2 runs without heartbeats and checkpoints, so it does not copy the committed offsets of consumer groups.
-HMB's mirror copies these offsets, because it does so by default.
+HMB's mirror copies these offsets.
 """
 
 from __future__ import annotations

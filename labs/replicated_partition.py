@@ -24,7 +24,7 @@ ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 
 
 class Rules(Protocol):
-    """The rules of replication. A module that defines the five functions of this class can be used as a `Rules` object."""
+    """The rules of replication. A module that defines the five functions of this class can be used as `Rules`."""
 
     def high_watermark(self, log_ends: dict[str, int], isr: list[str], /) -> int: ...
 
