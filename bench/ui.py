@@ -1,4 +1,4 @@
-"""Measures how fast a broker serves its page and its metrics, and how much the page slows the broker down.
+"""Measures how fast a broker serves its web page and its metrics, and how much the page slows the broker down.
 
 These commands are examples:
     hmb bench ui

@@ -16,9 +16,7 @@ While the queue of librdkafka contains enough records, librdkafka waits for one 
 
 The start of a library is not measured. For a producer, the program measures the time from the acknowledgment of the
 first record to the acknowledgment of the last record. For a consumer, it measures the time from the first batch to the
-last record, and does not count the records of the first batch.
-
-The program reads each value, as a real program does.
+last record, and does not count the records of the first batch. As in a real program, each value is read.
 
 `hmb bench clients --versus` runs this file with the Python of another installation of HMB. That installation can be
 older, so newer functions may be missing there. This file therefore imports only one function from the package

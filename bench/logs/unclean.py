@@ -1,4 +1,4 @@
-"""A log that a broker has not closed, for example because it was killed. At its next start, a broker must check it.
+"""A log that a broker has not closed, for example because it was killed. At its next start, the broker must check this log.
 
 A broker that starts with this log checks every batch and writes the indexes again. The log has one segment and no
 recovery point.

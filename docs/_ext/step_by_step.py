@@ -15,8 +15,8 @@ and adds the buttons "back" and "next". When the steps have the keyboard focus, 
 like these buttons.
 
 The caption of each step names its subject, so that a reader understands the caption without the other captions. Each
-drawing has a text alternative (drawing.py). All drawings of a process have the same size. With different sizes, the
-rest of the page would move when the reader goes to the next step.
+drawing has a text alternative (drawing.py). All drawings of a process have the same size, so the rest of the page does
+not move when the reader goes to the next step.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ def epoch_starts(epochs):
 def end_of_epoch(starts, log_end, epoch):
     """Return a pair: the greatest epoch of a log at or below `epoch`, and the offset after its last record.
 
-    Return None if the log has no such epoch.
+    Return None if all epochs of the log are greater than `epoch`.
     """
     return epoch, log_end
 
