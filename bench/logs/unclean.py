@@ -1,4 +1,4 @@
-"""A log that a broker has not closed, for example because it was killed. At its next start, the broker must check this log.
+"""A log that a broker has not closed, for example after a kill. At its next start, the broker must check this log.
 
 A broker that starts with this log checks every batch and writes the indexes again. The log has one segment and no
 recovery point.
