@@ -331,4 +331,4 @@ def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[No
         yield
     finally:
         started.set()
-        watcher.join()
+        watcher.join()  # This wait ends: `watch` returns as soon as `started` is set.

@@ -176,7 +176,7 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
 again, and step 6 follows.
 
-The state machine of a group only queues responses and records. After each request or timer of the group,
+The state machine of a group only queues responses and records. After each step of the state machine,
 `GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the records to the
 queue of the journal.
 

@@ -215,7 +215,7 @@ class Proxy:
         try:
             _pump(client, broker, requests)
         finally:
-            back.join()
+            back.join()  # This wait ends when the broker closes its side, or when the command shuts the sockets.
 
     # Threads and sockets
 

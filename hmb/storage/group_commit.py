@@ -79,7 +79,7 @@ class GroupCommit:
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
         # A thread holds `_lock` during a sync, and may then also take the log's lock. `recovery_point`, `synced_at`,
-        # `syncs` and `_names_synced` change only under `_lock`. Other threads read the first three fields without
+        # `syncs` and `_files_synced` change only under `_lock`. Other threads read the first three fields without
         # `_lock`, because an outdated value only causes one unnecessary call of `sync`.
         #
         # `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. The thread that `sync_ahead` starts is

@@ -313,8 +313,10 @@ class Log:
         """Return at most `max_bytes` bytes of one segment, from the batch that contains `offset` on.
 
         If `at_least_one` is True, the result contains the whole first batch, even if this batch is larger than
-        `max_bytes`. If `committed` is True, the result ends at the last stable offset. Raises OFFSET_OUT_OF_RANGE if
-        the log does not have `offset`.
+        `max_bytes`. If `committed` is True, the result ends at the last stable offset.
+
+        Raises OFFSET_OUT_OF_RANGE if the log does not have `offset`. Raises KAFKA_STORAGE_ERROR or DamagedSegment
+        (CORRUPT_MESSAGE) if a damaged segment cannot be repaired, and OSError.
         """
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)

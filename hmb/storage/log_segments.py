@@ -24,7 +24,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """The segments of a log. The log's lock guards the list, and the cleanup lock guards the files.
+    """The segments of a log. The log's lock guards changes of the list, and the cleanup lock guards the files.
+
+    A thread may iterate over the segments without a lock: it iterates over a copy, which is made in one step.
 
     Invariants:
     - The list has at least one segment, and the segments are in the order of their base offsets.
@@ -38,7 +40,7 @@ class LogSegments:
         self._partition = partition  # the partition's name in the manifest
 
     def __iter__(self) -> Iterator[Segment]:
-        return iter(self._segments)
+        return iter(tuple(self._segments))
 
     def __len__(self) -> int:
         return len(self._segments)

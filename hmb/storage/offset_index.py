@@ -34,7 +34,7 @@ from hmb.protocol.enums import INT32_MAX
 from hmb.storage.files.sorted_entries import SegmentIndex
 
 MAX_RELATIVE_OFFSET = INT32_MAX  # greatest distance of an offset from the base offset of its segment
-MAX_POSITION = INT32_MAX  # the highest position (bytes) that fits into an entry
+MAX_POSITION = INT32_MAX  # the highest position (bytes) that Kafka can read: in Kafka, the field is signed
 
 
 class OffsetPosition(NamedTuple):

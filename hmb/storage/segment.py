@@ -80,7 +80,7 @@ class Segment:
         # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
         # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
-        self.producer_batches: list[int] | None = None  # batches of producers, found by recovery (ProducerBatches)
+        self.producer_batch_positions: list[int] | None = None  # the batches of producers, if recovery has found them
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()

@@ -91,7 +91,7 @@ class Handlers:
 
         While the channel is empty, wait for the next connection.
         """
-        while (connection := self._channel.get()) is not None:
+        while (connection := self._channel.get()) is not None:  # `resize(0)` wakes this wait when the broker stops.
             connection.serve_next()
 
 

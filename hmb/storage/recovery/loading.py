@@ -338,7 +338,7 @@ def _load_producers(
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
     """Add the batches of idempotent producers at or after `from_offset` to `state`. Yield each aborted transaction."""
-    positions = segment.producer_batches
+    positions = segment.producer_batch_positions
     try:
         if positions is None:
             batches = segment.batches_from(from_offset, segment.size)

@@ -142,7 +142,7 @@ def append_replacement(segment: Segment, replacement: bytes) -> None:
     """Append the batches in `replacement` to a segment, and sync it. They replace damaged bytes. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
-    segment.producer_batches = None  # The positions of the new batches are unknown.
+    segment.producer_batch_positions = None  # The positions of the new batches are unknown.
     segment.flush()
 
 

@@ -126,5 +126,5 @@ def recover(
                 segment.truncate()
             else:
                 is_damaged = True
-        segment.producer_batches = producers.positions()
+        segment.producer_batch_positions = producers.positions()
         return Recovered(end_offset, is_damaged, producers.has_transactions)
