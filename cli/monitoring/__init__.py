@@ -1,8 +1,9 @@
 """Commands that show what a running broker does: `hmb state`, `hmb top` and `hmb ui`.
 
-A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `hmb state` prints this state
-as tables. With the option -b, `hmb state`, `hmb top` and `hmb ui` read the state of any broker through the broker's
-APIs instead. Read the modules in this order:
+A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `hmb state` and `hmb top`
+show this state as tables. A broker that was started with `--ui` also serves a page, which `hmb ui` opens. With the
+option -b, the three commands read the state of any broker through the broker's APIs instead. Read the modules in this
+order:
 1. `source.py`    finds the state, and fetches it
 2. `views.py`     makes tables of the state
 3. `opened.py`    makes the table of one opened row, for example of one group

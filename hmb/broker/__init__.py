@@ -11,8 +11,9 @@ The broker has three layers. The thesis that HMB is based on describes the same 
     a domain call             topics/, hmb.storage, hmb.coordinator     logs, groups, transactions
 
 *Threads.* Each connection has one thread. The thread reads a frame, handles the request, sends the response, and reads
-the next frame. One thread for each connection is enough, because a broker handles the requests of one connection one
-after the other. If a consumer waits for new records, only the thread of this consumer's connection waits.
+the next frame. (If the next request has already arrived, the thread may handle it before it sends the response: see
+network/gathering.py.) One thread for each connection is enough, because a broker handles the requests of one connection
+one after the other. If a consumer waits for new records, only the thread of this consumer's connection waits.
 
 *Handlers.* Each API, such as Produce, has a handler. The handler calls functions of the domain layer (logs, groups,
 transactions), and makes a response from the results of these functions. A handler takes no lock and uses no socket.
@@ -22,8 +23,9 @@ acks=0). A `Deferred` means that the response must wait, for example until recor
 
 *Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into
 the response, at the partition or the group that caused the error. If a client breaks the protocol, for example with a
-malformed request, the broker logs a warning and closes the connection. Any other exception of a handler is an internal
-error: the broker logs the traceback and closes the connection.
+malformed request, the broker logs a warning and closes the connection. (The only exception is an ApiVersions request of
+an unknown version, which gets a response.) Any other exception of a handler is an internal error: the broker logs the
+traceback and closes the connection.
 
 *One broker.* Each HMB broker is a cluster of its own. The broker is the leader of all its partitions and the
 coordinator of all its groups. Each partition has one replica.

@@ -4,10 +4,14 @@ A *coordinator* is a part of a broker. A coordinator keeps state that several cl
 a consumer group. Each coordinator is a state machine: an event changes the state. The events are the requests of
 clients and the deadlines that pass. After an event, the broker may have to send responses and to store records.
 
-A coordinator keeps its state in memory and writes each change to a topic, its *journal*. The broker has three journals:
+A coordinator keeps its state in memory. It writes each change that must survive a restart to a topic, its *journal*.
+Some changes need no record, for example the longer session of a member after a heartbeat. The broker has three
+journals:
     __consumer_offsets     groups and their committed offsets     compacted
     __transaction_state    transactions                           compacted
     __share_group_state    the states of share-partitions         not compacted: snapshots, then updates
+
+Producer ids have no journal: producer_ids.py reserves them in a file, in blocks of 1,000 ids.
 
 After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
 of each key. (The word *journal* comes from HMB. Kafka has no common word for these topics.)

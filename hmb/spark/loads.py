@@ -36,9 +36,10 @@ The files of a load have the same columns as the data source, including `headers
 the load has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues
 without the record.
 
-Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses other
-URIs, such as `hdfs://...` and `s3a://...`: object stores cannot rename a folder atomically, and the lock works on one
-machine only. If Spark's workers run on other machines, they must share the file system of DIR with the driver.
+Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses all other
+URIs. With `hdfs://...`, the lock would not work, because it works on one machine only. With `s3a://...`, the rename
+would not work either, because an object store cannot rename a folder in one step. If Spark's workers run on other
+machines, they must share the file system of DIR with the driver.
 
 Source: Kafka 0.7 design, "Consumer state".
 """

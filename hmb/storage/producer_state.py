@@ -7,15 +7,15 @@ distinguishes five cases:
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.
-- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER.
+- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER, except in
+  the three cases below.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 - The producer has an open transaction, and the new batch does not belong to a transaction: the log refuses it with
   INVALID_TXN_STATE.
 
-A log appends a batch only if its sequence number follows the last sequence number of its producer. Three cases are
-exceptions:
+In three cases, the log appends a batch although its sequence number does not follow the last one:
 - If the log does not know the producer, it allows any sequence number, because the log may have deleted older batches.
-- If the producer's epoch is new, the first sequence number must be 0.
+- If the producer's epoch is newer than that of its last batch, the sequence number must be 0.
 - The broker's own batches with committed offsets have no sequence number, and the log appends them.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to

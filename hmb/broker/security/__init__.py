@@ -9,7 +9,7 @@ Read in this order:
 2. `tls.py`              the socket of an encrypted connection
 3. `login.py`            the login of a connection, from SaslHandshake to the principal
 4. `scram.py`            the broker's side of SCRAM, a state machine
-5. `users.py`            the credentials of users (an unknown user gets a decoy, see decoys.py)
+5. `users.py`            the credentials of users for SCRAM
 6. `store.py`            the file of users, ACLs and quotas
 7. `acls/`               what a user may do
 8. `tokens/`             logins with a token instead of a password
@@ -23,7 +23,7 @@ You can skip these modules in a first reading:
 - `addresses.py`         which addresses need a login
 - `refused_logins.py`    refused logins become events, and slow down a client that guesses passwords
 - `first_user.py`        creates a user before the broker's first start
-- `decoys.py`            the answers to logins of unknown users
+- `decoys.py`            the answers to SCRAM logins of unknown users
 - `jaas.py`              users in JAAS lines
 - `metadata_records.py`  the layout of the records in the file
 """

@@ -6,14 +6,16 @@ receives the metrics switches client telemetry on. HMB has no plug-ins: it write
 with the level INFO.
 
 The administrator stores subscriptions as settings of the resource type CLIENT_METRICS. Each subscription names metrics,
-an interval, and conditions for clients. A client and the broker then exchange two kinds of requests:
+an interval, and conditions for clients. If several subscriptions match a client, the client gets the metrics of all of
+them, and the shortest interval. The *subscription id* stands for this combination. A client and the broker exchange two
+kinds of requests:
     client                                              broker
     GetTelemetrySubscriptions(instance id 0)  ------>   assigns instance id A; looks for subscriptions that match
                                               <------   instance id A, subscription id 7, metrics, interval 10 s
     PushTelemetry(A, 7, metrics)              ------>   checks the ids, the interval and the size; writes the log
                                               <------   no error
     ... 10 s later ...
-    PushTelemetry(A, 7, metrics)              ------>   the administrator has changed the subscription
+    PushTelemetry(A, 7, metrics)              ------>   the administrator has changed a subscription
                                               <------   UNKNOWN_SUBSCRIPTION_ID
     GetTelemetrySubscriptions(A)              ------>   ...
 

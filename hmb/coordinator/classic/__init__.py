@@ -16,9 +16,11 @@ member its part:
     Heartbeat      ------------->                       <-----------  Heartbeat
 
 Each rebalance starts a new *generation* of the group: a fixed list of members, with a number. The number increases with
-each generation, and the coordinator rejects a request with the number of an older generation. For example, members A
-and B form generation 1, and C joins later. A and B each send a heartbeat and receive the error REBALANCE_IN_PROGRESS.
-Both then send JoinGroup again, and A, B and C form generation 2.
+each generation.
+
+For example, members A and B form generation 1, and C joins later. A rebalance begins. A and B each send a heartbeat
+with generation 1, and receive the error REBALANCE_IN_PROGRESS. Both then send JoinGroup again, and A, B and C form
+generation 2. From then on, the coordinator rejects a request with generation 1 (ILLEGAL_GENERATION).
 
 Read the modules of this folder in this order:
 - `states`       the states of a group, the events, and the table of all transitions

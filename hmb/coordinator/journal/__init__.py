@@ -1,6 +1,6 @@
 """Journals store the changes of the coordinators: changes of groups, of transactions and of share-partitions.
 
-A coordinator writes each change to its journal, a topic with several partitions:
+A coordinator writes each change that must survive a restart to its journal, a topic with several partitions:
     topic                  contains                               the id of an entry is
     __consumer_offsets     groups and their committed offsets     a group id
     __transaction_state    transactions                           a transactional id

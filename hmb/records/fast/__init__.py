@@ -4,8 +4,8 @@ If you read HMB for the first time, skip this folder.
 
 The module `hmb.records.record` is written to be easy to read, and not to be fast. To decode one record, Python executes
 about 100 bytecodes, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
-matters. Each module of this folder does the work of `decode_records` or `append_record` for one purpose, and skips the
-fields that this purpose does not need.
+matters. Most modules of this folder do the work of `decode_records` for one purpose, and skip the fields that this
+purpose does not need. The module `value_runs` encodes records, as `append_record` does.
 
 This table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes
 and a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
