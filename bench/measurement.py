@@ -9,9 +9,9 @@ A scenario is a function that measures something. The decorator `scenario` turns
         for number, broker in measurement.rounds(brokers):
             measurement.add(number, broker.name, client, parameters, figures)
 
-Each benchmark command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The
-command first opens the file and the topic in which it stores the results of all runs. It then calls the function that
-the decorator `scenario` has turned into this command. At the end, it prints the tables of the results.
+Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The command
+first opens the file and the topic in which it stores the results of all runs. It then calls the function that the
+decorator `scenario` has turned into this command. At the end, it prints the tables of the results.
 
 The function adds each broker that it starts to `measurement.stack`. The command stops these brokers when it ends, even
 after an error.

@@ -12,10 +12,10 @@ page of this broker:
 - *changes a second*: how many times a second the page shows new numbers while a producer sends 1,000 records/s.
 - *metrics*: the time of one request for `/metrics`.
 
-The last three figures show how much the page costs a broker. The benchmark compares two new brokers with 100 partitions
-each, while HMB's producer sends to them as fast as it can. The first broker has no page. The second broker serves its
-page, and a client reads the stream of changes as a browser would, but draws nothing. The figures of the second broker,
-compared with the first broker, are:
+The last three figures show how much the web page costs a broker. The benchmark compares two new brokers with 100
+partitions each, while HMB's producer sends to them as fast as it can. The first broker has no web page. The second
+broker serves its web page, and a client reads the stream of changes as a browser would, but draws nothing. The figures
+of the second broker, compared with the first broker, are:
 - *lost throughput*: by how many percent the throughput is lower
 - *additional processor time*: how much more processor time the broker uses in each second of the run
 - *additional memory*: how much more memory the broker uses
@@ -232,7 +232,8 @@ def reader(url: str) -> Iterator[None]:
 class BusyBrokers:
     """Two brokers with 100 partitions each.
 
-    The first broker serves no page. The second broker serves its page, and a client reads the stream of changes.
+    The first broker serves no web page. The second broker serves its web page, and a client reads the stream of
+    changes.
     """
 
     def __init__(self, stack: ExitStack, records: int) -> None:

@@ -125,7 +125,7 @@ class ReplicatedPartition:
         self._note(f"{replica} crashes")
 
     def restart(self, replica: str) -> None:
-        """Start a stopped replica again. If the partition has no leader, it elects one."""
+        """Start a stopped replica again. If the partition has no leader, the partition elects a leader."""
         self.live.add(replica)
         if self.leader is None:
             self._elect()

@@ -87,8 +87,8 @@ def running_brokers(
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
     """Return the kinds of brokers to compare.
 
-    The first kind is this HMB. The second kind is the HMB of `versus` or, if `versus` is None, Kafka 4.3.0. If Kafka's
-    jars are missing, no second kind exists.
+    The first kind is this HMB. With `versus`, the second kind is the HMB of `versus`. Without `versus`, the second kind
+    is Kafka 4.3.0, unless Kafka's jars are missing.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

@@ -7,9 +7,9 @@ These commands are examples:
 Kafka acknowledges a commit earlier than HMB. Kafka responds when the commit is in the page cache, because replicas on
 other machines protect the commit. By default, HMB responds when the commit is on the disk.
 
-The setting `log.flush.acks.all` decides whether HMB waits for the disk. With `log.flush.acks.all=false`, HMB responds
-when the commit is in the page cache, as Kafka does. The benchmark runs HMB with both values of the setting. Only the
-figures with the value `false` can be compared with Kafka's figures.
+The setting `log.flush.acks.all` decides whether HMB waits for the disk before it responds. With
+`log.flush.acks.all=false`, HMB responds when the commit is in the page cache, as Kafka does. The benchmark runs HMB
+with both values of the setting. Only the figures with the value `false` can be compared with Kafka's figures.
 
 Each connection commits the offsets 1, 2, 3 ... of its own partition for its own group (`load/committers.py`). The
 client is one process with one thread. It only copies bytes, so it needs the same CPU time for each broker.

@@ -16,9 +16,9 @@ write this file after the compacted segments are in use.
 The CPU time is the time that the broker's process uses during the measurement. Java needs a warm-up. Before the
 measurement, each broker therefore compacts another topic with a third of the size.
 
-In both brokers, the cleaner has one thread, and no setting limits its speed. Its buffer for keys has the default size
-of 128 MB. Every 20 ms, the cleaner looks for a log to compact. A run counts only if the compacted log contains exactly
-one record for each key.
+In both brokers, the cleaner has one thread, and no setting limits its speed. The cleaner's buffer for keys has the
+default size of 128 MB. Every 20 ms, the cleaner looks for a log to compact. A run counts only if the compacted log
+contains exactly one record for each key.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ whose fetch offset has changed. In this benchmark no fetch offset changes, so su
 The client alternately sends full fetches and fetches in a fetch session, on one connection. The cost of a fetch is the
 CPU time of the broker's process. The CPU time of the client and of other programs is not included.
 
-The benchmark also counts the bytes of each request and each response. The count includes the four bytes with the size
-of a message.
+Besides the CPU time, the benchmark counts the bytes of each request and each response. The count includes the four
+bytes with the size of a message.
 """
 
 from __future__ import annotations

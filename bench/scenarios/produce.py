@@ -119,7 +119,7 @@ def command(
 ) -> None:
     """Measure how many records per second a producer gets acknowledged, and the broker's CPU time for a record.
 
-    HMB and Kafka 4.3.0 run alternately, after the same warm-up. Each round compares one run of HMB with one of Kafka.
+    HMB and Kafka 4.3.0 run alternately, after the same warm-up. Each round compares two runs, one of each broker.
 
     To check that a change of HMB makes nothing slower, compare HMB with a checkout that does not have the change:
 

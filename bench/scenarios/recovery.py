@@ -5,9 +5,9 @@ These commands are examples:
     hmb bench recovery --size 100000000 --batches 200     # bytes
     hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout
 
-First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark copies a segment that it has
-written itself into the directory of the partition (`logs/unclean.py`). No recovery point covers this segment, so the
-broker checks the whole segment at its next start.
+First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark writes a segment
+(`logs/unclean.py`), and copies this segment into the directory of the partition. No recovery point covers this segment,
+so the broker checks the whole segment at its next start.
 
 The benchmark measures the time from the start of the broker's process to the broker's first response. It also measures
 a start after a clean stop. The difference between these two times is the time of the recovery. A run counts only if the

@@ -13,10 +13,9 @@ in a process of its own (`word_count.py`, `WordCount.java`). The measured time i
 counts only if the processor has counted every record.
 
 The text at the top of `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
-    bytewax, quixstreams    two libraries for Python, which count at least once; `pip install` installs them
+    bytewax, quixstreams    two libraries for Python, with at-least-once results; `pip install` installs them
     streams-at-least-once, streams-exactly-once
-                            Kafka Streams, which counts at least once or exactly once; `hmb bench fetch-kafka`
-                            downloads its jars
+                            Kafka Streams, with one of two guarantees; `hmb bench fetch-kafka` downloads its jars
 """
 
 from __future__ import annotations

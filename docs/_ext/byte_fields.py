@@ -53,8 +53,8 @@ def rows_of(lines: Iterable[Line]) -> int:
 def label_of(line: Line) -> str:
     """Return the name and the value of a field as text, for example `batch_length = 85`.
 
-    If the text is too long for a row, leave out the note after the value. If it is still too long, return only the
-    name.
+    If the text is too long for a row, leave out the note after the value. If the text is still too long, return only
+    the name.
     """
     name = line.path.partition("].")[2] or line.path  # without the number of the record
     text = f"{name} = {meaning(line.path, line.value)}"
