@@ -247,7 +247,7 @@ class BusyBrokers:
     def measure(self) -> dict[str, float]:
         """Send records as fast as possible to each of the two brokers, one after the other.
 
-        Return the rate of the broker with a page, and the costs of the page.
+        Return the rate of the broker with a web page, and the costs of the web page.
         """
         self._runs += 1
         runs = {}

@@ -1,7 +1,7 @@
 """The performance consumers: the tool of Kafka, and HMB's `perf_consumer` with record objects or with Arrow batches.
 
-Each consumer reads a topic with one partition from the beginning. At its end, the consumer prints the same line as
-kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
+Each consumer reads a topic with one partition from the beginning. After the last record, the consumer prints the same
+line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 

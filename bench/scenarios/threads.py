@@ -5,8 +5,8 @@ These commands are examples:
     hmb bench threads --handlers 1,8 --producers 1,4
 
 The broker of the thesis passed each request through a channel to a handler thread. The handler passed each response
-through another channel to a thread that sent it. The broker of the thesis used only one of four cores. The reason,
-according to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
+through another channel to a sender thread. The broker of the thesis used only one of four cores. The reason, according
+to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
 
 HMB offers the same design with the setting `threading=staged` and `num.io.threads` handler threads
 (`hmb/broker/network/staged.py`).

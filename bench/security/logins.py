@@ -6,8 +6,8 @@ compute thousands of hashes, a stranger could keep the broker busy with logins.
 The login of a user that does not exist must not be faster or slower than other logins. Otherwise, the duration of a
 login would show which users exist.
 
-The measured login includes its connection. The broker accepts the connection, answers ApiVersions, SaslHandshake and
-two SaslAuthenticate requests, and closes the connection.
+A measured login includes the connection of the client. The broker accepts the connection, answers ApiVersions,
+SaslHandshake and two SaslAuthenticate requests, and closes the connection.
 
 The broker delays its answer to a refused login, but uses no processor time during this delay. Therefore several clients
 log in at the same time, and only the processor time counts.

@@ -26,7 +26,7 @@ from sphinx.util.matching import patfilter
 
 
 class Part(TocTree):
-    """A table of contents with a title, which only the navigation shows. It omits pages that do not exist."""
+    """A part of the navigation: a title, and a list of pages. The list contains only pages that exist."""
 
     required_arguments = 1
     final_argument_whitespace = True

@@ -20,5 +20,5 @@ class Queue:
         return (0, self.jobs.pop(0)) if self.jobs else None
 
     def done(self, receipt):
-        """Remove the job with this receipt. Return False if the job has a newer receipt or was already removed."""
+        """Remove the job with the receipt `receipt`. Return False if a newer receipt exists, or if the job was removed."""
         return True

@@ -7,7 +7,7 @@ LENGTH = struct.Struct(">i")
 
 
 class Log:
-    """A log in one directory. The file `log` in it contains a frame for each record."""
+    """A log in one directory. The file `log` of this directory contains a frame for each record."""
 
     def __init__(self, directory):
         path = Path(directory) / "log"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Log:
-    """A log in one directory. The file `log` in it contains a frame for each record.
+    """A log in one directory. The file `log` of this directory contains a frame for each record.
 
     A frame is the length of the record (int32, most significant byte first), and then the record.
     """

@@ -62,7 +62,7 @@ def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
 
 
 def progress() -> Drawing:
-    """Draw three curves: how far the spouts have read, the lowest low water mark, and the newest complete clock."""
+    """Draw three curves: the spouts' positions, the bolts' lowest low water mark, and the newest complete clock."""
     simulation = ObservedSimulation(topology(), records(), SEED, crashes=2, crash_rate=0.0015)
     result = simulation.run()
     most, steps = max(simulation.read), len(simulation.read)
