@@ -48,7 +48,7 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The usual tables, and a table that divides each throughput by the throughput with the fewest connections."""
+    """The usual tables, and a table that divides each throughput by that of the first number of connections."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", "records/s over the first line"]]

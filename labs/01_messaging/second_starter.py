@@ -20,5 +20,5 @@ class Queue:
         return (0, self.jobs.pop(0)) if self.jobs else None
 
     def done(self, receipt):
-        """Remove the job with the receipt `receipt`. Return False if a newer receipt exists, or if the job was removed."""
+        """Remove the job of this receipt. Return False if the job has a newer receipt, or if it was already removed."""
         return True
