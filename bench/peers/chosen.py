@@ -71,7 +71,7 @@ class BrokerKind:
 def running_brokers(
     stack: ExitStack, bootstrap: str | None, versus: str | Installation | None
 ) -> list[MeasuredBroker]:
-    """Return the brokers to measure. If this function starts a broker, it runs until `stack` closes. Raises PeerFailed."""
+    """Return the brokers to measure. Brokers that this function starts run until `stack` closes. Raises PeerFailed."""
 
     def start(make: MakePeer) -> MeasuredBroker:
         return MeasuredBroker.of(stack.enter_context(make()))
