@@ -8,7 +8,7 @@ These commands are examples:
     hmb bench produce --empty                        # also a broker that discards records
     hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
 
-A cell is one combination of a message size and a batch size. The sizes are those of the thesis (`thesis/cells.py`). All
+A cell is one combination of a message size and a batch size. The sizes come from HMB's thesis (`thesis/cells.py`). All
 cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864.
 
 The client is the same in every run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names

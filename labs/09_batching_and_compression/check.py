@@ -82,7 +82,7 @@ def test_compression(answer, rng):
 def test_frontier(answer, rng):
     """`frontier` returns the runs that no other run beats, sorted by latency.
 
-    A run beats another one if its latency or its rate is better, and neither of them is worse.
+    Run A beats run B if A's latency or A's rate is better, and neither of the two values is worse.
     """
     a, b, c, d = ("a", 1.0, 100.0), ("b", 2.0, 300.0), ("c", 3.0, 200.0), ("d", 4.0, 400.0)
     compare(answer, "frontier", ([a],), [a])

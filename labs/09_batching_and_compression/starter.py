@@ -17,7 +17,7 @@ def compressed_sizes(values, compress, count):
 def frontier(runs):
     """Return the runs (settings, latency, rate) that no other run beats, sorted by latency.
 
-    A run beats another one if its latency or its rate is better, and neither of them is worse.
+    Run A beats run B if A's latency or A's rate is better, and neither of the two values is worse.
     """
     return runs
 

@@ -74,7 +74,7 @@ def test_copies(answer):
 
 
 def test_out_of_order(answer):
-    """`append` raises `OutOfOrder` for a batch that is not a copy and does not continue its producer's last batch.
+    """`append` raises `OutOfOrder` for a batch that is neither the next batch nor a copy of one of the last five.
 
     It also raises `OutOfOrder` if the first sequence number of a producer's first batch is not 0.
     """
