@@ -4,9 +4,9 @@ These two commands are examples:
     python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
     python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
-All libraries use the same acks, linger and batch size. They use no compression, no idempotence and no consumer group.
-The topic has one partition. The producers of HMB and librdkafka have a buffer of 32 MB. aiokafka and kafka-python have
-no setting for the size of a buffer.
+All client libraries use the same acks, linger and batch size. They use no compression, no idempotence and no consumer
+group. The topic has one partition. The producers of HMB and librdkafka have a buffer of 32 MB. aiokafka and
+kafka-python have no setting for the size of a buffer.
 
 For two settings, each library uses its own default: the number of requests in flight, and the size of a fetch.
 librdkafka has many requests in flight. The other libraries have 1 or 5 requests in flight.

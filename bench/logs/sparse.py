@@ -8,9 +8,11 @@ its position, and to append the next batch:
     | header, 61 bytes | 262,083 bytes that are not written | header | ...
 
 The benchmark measures the reads in seven rounds, and its result is the time of the fastest round. Each round reads at
-the same random offsets, so that the headers are in the page cache. A large log should be slower than a small log for
-only two reasons. A binary search needs about ten more steps, and the headers and indexes do not fit into the
-processor's caches. The command `hmb bench growth --of log` measures this cost.
+the same random offsets, so that the headers are in the page cache.
+
+A large log should be slower than a small log for only two reasons: a binary search needs about ten more steps, and the
+headers and indexes do not fit into the processor's caches. The command `hmb bench growth --of log` measures how much
+slower a large log is.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ Each benchmark declares one `SampleView`. A view uses three terms:
 - The *reference* is the contestant with which all others are compared, usually Kafka.
 
 For example, `hmb bench produce` has ten cells, each with a message size and a batch size. Its contestants are HMB and
-Kafka 4.3.0, and Kafka is the reference. A column of the table shows the median and the range of a figure. If
-`Column.compare` is set, the next column shows the ratio to the reference. The last table summarizes the ratios of all
-cells.
+Kafka 4.3.0, and Kafka is the reference.
+
+A column of a table shows the median and the range of a figure. If `Column.compare` is set, the next column shows the
+ratio to the reference. The last table summarizes the ratios of all cells.
 
 A view declares the tables and the charts of one benchmark. `hmb bench show` prints the tables, and `hmb bench plot`
 draws the charts. The documentation contains both.
@@ -164,8 +165,8 @@ class SampleView:
 
         With at least five rounds (ROUNDS_FOR_VERDICT), the table also names two groups of cells. In the first group, a
         contestant was better than the reference in every round. In the second group, the contestant was worse in every
-        round. The result in a single cell can be chance: if both are equally fast, one of them wins all five rounds in
-        1 of 16 cells.
+        round. The result in a single cell can be chance: if the contestant and the reference are equally fast, one of
+        them wins all five rounds in 1 of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:

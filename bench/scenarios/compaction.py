@@ -10,8 +10,8 @@ before.
 
 A broker does not report how long a compaction takes, so the benchmark measures the time from outside. At first, the
 topic has a high `min.compaction.lag.ms`, which prevents compaction. The measurement begins when a request sets this lag
-to 0. It ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment. HMB and Kafka
-write this file after the compacted segments are in use.
+to 0. The measurement ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment. HMB
+and Kafka write this file after the compacted segments are in use.
 
 The CPU time is the time that the broker's process uses during the measurement. Java needs a warm-up. Before the
 measurement, each broker therefore compacts another topic with a third of the size.

@@ -5,9 +5,11 @@ These commands are examples:
     hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
 
 Each connection sends Produce requests with acks=1. A request contains one batch. Five requests of a connection are in
-flight at the same time. One thread of the client sends the requests of all connections (`load/repeated_requests.py`),
-so it needs about the same CPU time for any number of connections. The goal for HMB: 1,000 connections with 2,000
-partitions reach at least 70 % of the throughput of one connection.
+flight at the same time.
+
+One thread of the client sends the requests of all connections (`load/repeated_requests.py`), so it needs about the same
+CPU time for any number of connections. The goal for HMB: 1,000 connections with 2,000 partitions reach at least 70 % of
+the throughput of one connection.
 """
 
 from __future__ import annotations

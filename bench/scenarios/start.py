@@ -5,10 +5,12 @@ These commands are examples:
     hmb bench start --repeat 9 --json
     hmb bench start --versus ../before               # this HMB and the HMB of another checkout
 
-The measurement begins with the start of the process. A client tries to connect every 2 ms. When the client is
+The measurement begins with the start of the broker's process. A client tries to connect every 2 ms. When the client is
 connected, it sends one record to a topic that does not exist. The measured time therefore includes the creation of this
-topic. Each run begins with an empty data directory. Before the first start of Kafka, its tool `kafka-storage format`
-must run. The measured time does not include the 2 s of this tool.
+topic.
+
+Each run begins with an empty data directory. Before the first start of a Kafka broker, Kafka's tool `kafka-storage
+format` must run for 2 s. The measured time does not include these 2 s.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Draws the two charts of the thesis, with the rates of the thesis and the rates that `hmb bench thesis` has measured.
 
-The x axis of a chart shows the batch size or the message size. The y axis shows MB/s on the wire. Each of the thesis's
-four scenarios has a curve. The first panel shows the rates of the thesis (tables 10.3 and 10.5). Each other panel shows
-the measured rates with one release of Kafka. A point is the median of the rounds. A bar through the point goes from
-the minimum to the maximum.
+The x axis of a chart shows the batch size or the message size. The y axis shows MB/s on the wire.
+
+Each of the thesis's four scenarios has a curve. The first panel shows the rates of the thesis (tables 10.3 and 10.5).
+Each other panel shows the measured rates with one release of Kafka. A point is the median of the rounds. A bar through
+the point goes from the minimum to the maximum.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ broker.
 
 The brokers start before the first run and serve all runs. Each run has its own topic. A cell is a message size and a
 batch size. In each round of a cell, all seven pairs of a producer and a broker run one after another. Other programs on
-the machine therefore slow down all pairs equally. A run counts only if all records that the producer reports are in the
-log.
+the machine therefore slow down all pairs equally.
+
+A run counts only if all records that the producer reports are in the log.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ A page uses the three directives of this module as in these examples:
     ```
 
 `measured` shows the tables that `hmb bench show` prints. `measured-plot` shows the charts that `hmb bench plot` draws.
-The argument of both directives is the name of a file in bench/results, or the name of a benchmark, for example
-`growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If no result file
-exists yet, the page states this instead of showing results.
+
+The argument of `measured` and of `measured-plot` is the name of a file in bench/results, or the name of a benchmark,
+for example `growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If no
+result file exists yet, the page states this instead of showing results.
 
 Below the tables or charts, a caption names the result file, the command, the commit and the machine.
 
