@@ -39,8 +39,8 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     The values of different cells, for example of different message sizes, can differ so much that a reader cannot see
     small differences between the contestants.
 
-    Therefore a chart with several cells and a reference has two panels for each column: one with the values, and one
-    with their ratios to the reference. Such a chart contains only the columns with `compare`.
+    A chart with several cells and a reference therefore has two panels for each column: one with the values, and one
+    with the ratios of the values to the reference. Such a chart contains only the columns with `compare`.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

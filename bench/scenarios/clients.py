@@ -17,8 +17,8 @@ Kafka's producer.
 A goal is a ratio of two rates, for example: HMB's `send` reaches at least 10 times the rate of kafka-python. The
 benchmark calculates this ratio in each round, and compares the median of the rounds with the goal.
 
-The column "by CPU time" contains the ratio of the CPU times of the two clients. This ratio hardly depends on the broker
-and on other programs of the machine.
+The column "by CPU time" contains the ratio of the CPU times of the two compared clients. This ratio hardly depends on
+the broker and on other programs of the machine.
 """
 
 from __future__ import annotations
