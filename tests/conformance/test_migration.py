@@ -44,7 +44,7 @@ CLASSIC, CONSUMER = 0, 1  # the member types in ConsumerGroupDescribe
 
 
 class Seen:
-    """The numbers of the records that all consumers of the test have read. Thread-safe."""
+    """The numbers of the records that all consumers of the test have read. Several threads can use this object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -21,7 +21,7 @@ CONFIG = {"log.flush.acks.all": "false", "group.initial.rebalance.delay.ms": "0"
 
 
 class Load:
-    """A broker with its page, and clients that use it until the test ends."""
+    """A broker with its page, and clients that use the broker until the test ends."""
 
     def __init__(self, broker: BrokerServer, ports: MonitoringPorts) -> None:
         self.broker, self.ports = broker, ports

@@ -120,7 +120,7 @@ WEIGHTS = (1, 1, 1, 1, 1, 4)  # Bit flips are chosen more often, because they ha
 
 @dataclass(frozen=True)
 class Case:
-    """One damage to one file. `name` is the file's path in the data directory."""
+    """One kind of damage to one file. `name` is the file's path in the data directory."""
 
     moment: str
     name: str

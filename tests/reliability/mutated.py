@@ -98,7 +98,7 @@ class MutationFigures:
 
 
 class LogWatch(logging.Handler):
-    """Notes each traceback, and each line with a control character, in the log."""
+    """A logging handler that reports tracebacks and lines with control characters in the broker's log as faults."""
 
     def __init__(self, figures: MutationFigures) -> None:
         super().__init__(logging.INFO)
@@ -114,7 +114,7 @@ class LogWatch(logging.Handler):
 
 
 class Round:
-    """One broker with the three clients."""
+    """One broker and its three clients: before the login, without rights, and a super user."""
 
     def __init__(self, broker: BrokerServer, provider: Provider, seed: int, figures: MutationFigures) -> None:
         self._context = broker.context

@@ -41,7 +41,7 @@ def test_the_course_without_an_error_loses_nothing_and_meets_every_call() -> Non
 
 
 def test_the_disk_loses_unsynced_bytes(tmp_path: Path) -> None:
-    """The simulated disk loses unsynced bytes in a power failure. Without this, the other tests would prove nothing."""
+    """The simulated disk loses unsynced bytes in a power failure. Otherwise the other tests would prove nothing."""
     disk = FaultyDisk(tmp_path / "data", Fault("input/output error", 5))
     (tmp_path / "data").mkdir()
     with disk.attached(), disk.failing():

@@ -96,7 +96,7 @@ def answers(sent: Sent) -> dict[str, list[Row]]:
     """Return the rows that each job must produce.
 
     The two jobs with a watermark produce no rows for late orders. They produce no rows for closing records either,
-    because their window never ends.
+    because the window of a closing record never ends.
     """
     by_city = totals(sent.all_orders)
     return {

@@ -21,7 +21,7 @@ def batch(*offsets: int, codec: Codec = Codec.NONE, log_append_time: int | None 
 
 
 def restored(batches: list[Batch], start: int = 0) -> tuple[list[tuple[int, bytes | None]], Translation]:
-    """Return the timestamp and the value of each restored record, and the offsets."""
+    """Return the timestamp and the value of each restored record, and the translation of the offsets."""
     offsets = new_offsets()
     sent = list(restorable(batches, aborted_transactions(batches), start, offsets))
     for data in sent:

@@ -28,7 +28,7 @@ class Buffer:
             self.taken.append(name)
 
     def start(self, name: str, size: int) -> threading.Thread:
-        """Take memory in a new thread. Return when this thread waits."""
+        """Take memory in a new thread. Return when the new thread waits for memory."""
         waiting = len(self.memory.waiting)
         thread = threading.Thread(target=self.take, args=(name, size))
         thread.start()

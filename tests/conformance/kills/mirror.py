@@ -75,7 +75,7 @@ class MirrorProcess:
         return self._process is None or self._process.poll() is not None
 
     def finish(self) -> None:
-        """Copy everything that is still missing, with `--once`."""
+        """Run the mirror with `--once`, which copies all records that the copy lacks."""
         self.kill()
         done = subprocess.run([*self._command, "--once"], capture_output=True, timeout=SECONDS, check=False)
         assert done.returncode == 0, done.stderr.decode()

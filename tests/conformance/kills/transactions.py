@@ -10,10 +10,9 @@ read again.
 The kill happens at a random time. After the restart, the client that copies the numbers continues, or a new client
 with the same transactional id starts at the committed offset.
 
-Each record names its transaction. In the end, consumers with read_committed must read every number exactly once. They
-see all records of a committed transaction and none of an aborted one. If a commit got no response, they see all records
-of its transaction or none.
-"""
+Each record contains the number of its transaction. In the end, consumers with read_committed must read every number
+exactly once. They see all records of a committed transaction and none of an aborted one. If a commit got no response,
+they see all records of its transaction or none. """
 
 from __future__ import annotations
 
