@@ -63,7 +63,7 @@ def test_an_error_is_found_at_any_depth() -> None:
 def test_the_bytes_of_records_are_counted_in_each_form(records: object, size: int) -> None:
     """The broker counts the bytes of fetched records, which a response contains in one of three forms.
 
-    The forms are bytes, a region of a file, and records that are converted later. The size of the latter is unknown.
+    The forms are bytes, a region of a file, and records that are converted later. The last form has no known size.
     """
     partition = FetchResponse.FetchableTopicResponse.PartitionData(records=records)
     response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[partition])])

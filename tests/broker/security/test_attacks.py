@@ -194,7 +194,7 @@ def test_the_description_of_a_group_names_no_forbidden_topic(broker: hmb.Broker)
 
 
 def test_a_forbidden_topic_in_an_offset_fetch_has_an_error_and_no_offset(broker: hmb.Broker) -> None:
-    """Without the error, a consumer would believe that no offset exists, and could begin to read at the wrong place."""
+    """Without the error, a consumer would believe that no offset exists, and could begin to read at a wrong offset."""
     permit(broker, acl("g", kind=Kind.GROUP), acl(operation=Op.DESCRIBE))
     topics = [GroupOffsets.OffsetFetchRequestTopics(name=name, partition_indexes=[0]) for name in ("t", SECRET)]
     with connect_as(broker, "alice") as connection:

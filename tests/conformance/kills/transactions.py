@@ -12,7 +12,8 @@ with the same transactional id starts at the committed offset.
 
 Each record contains the number of its transaction. In the end, consumers with read_committed must read every number
 exactly once. They see all records of a committed transaction and none of an aborted one. If a commit got no response,
-they see all records of its transaction or none. """
+they see all records of its transaction or none.
+"""
 
 from __future__ import annotations
 
