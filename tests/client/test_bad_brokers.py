@@ -229,7 +229,7 @@ def test_damaged_responses_to_further_requests(damage: tuple[Damage, str], seed:
 
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker that has just started may not know any topic for a short time.
+    """For a short time after its start, a broker can report each topic as unknown.
 
     The client waits for the topic. The time without a broker does not count as time during which the topic was unknown.
     """

@@ -240,7 +240,7 @@ def share_offsets_cases() -> Iterator[Case]:
 
 
 def regex_case() -> Case:
-    """Return a case in which a member subscribes to an expression. It matches a topic that is hidden from the member."""
+    """Return a case in which a member subscribes to an expression that matches a topic hidden from the member."""
     values = {"subscribed_topic_names": None, "subscribed_topic_regex": "open|secret"}
     join = consumer_join(group_id=GROUP_ID, **values)
     beat = consumer_join(group_id=GROUP_ID, member_epoch=captured("epoch"), **values)
