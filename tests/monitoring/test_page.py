@@ -338,7 +338,7 @@ def test_a_row_that_has_not_changed_is_not_drawn_again(tab: ChromiumTab, quiet: 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 def test_no_view_needs_sideways_scrolling(tab: ChromiumTab, tmp_path: Path, *, dark: bool, phone: bool) -> None:
-    """Each view fits on the screen. pytest keeps the screenshots in its temporary directory, for a reader who looks."""
+    """Each view fits on the screen. pytest keeps the screenshots in its temporary directory."""
     try:
         tab.look(dark=dark, phone=phone)
         for route in ("topics", "topic/orders", "partition/orders/0/0", "group/billing", "requests", "events"):

@@ -43,7 +43,10 @@ def test_a_partition_that_was_deleted_has_no_lag() -> None:
 
 
 def test_the_bytes_are_estimated_from_the_size_of_the_log(tmp_path: Path) -> None:
-    """Both partitions have 100 records. The query has read 90 of the first partition, and none of the second one."""
+    """The lag in bytes is estimated from the size of the log.
+
+    Each partition has 100 records. The query has read 90 of the first partition, and none of the second partition.
+    """
     with hmb.Broker(tmp_path, config={"num.partitions": "2"}) as broker, hmb.Admin(broker.bootstrap_servers) as admin:
         with hmb.Producer(broker.bootstrap_servers) as producer:
             for number in range(200):

@@ -232,7 +232,10 @@ def test_a_broker_that_never_ran_ends_without_an_effect_and_restarts() -> None:
 
 
 def test_a_start_that_cannot_load_the_groups_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this test, the time limit is short, and the loader of the groups never ends."""
+    """If the broker cannot load its groups within a time limit, its start ends with an error.
+
+    In this test, the time limit is short, and the loader of the groups never ends.
+    """
     monkeypatch.setattr(embedded, "LONGEST_LOADING", 0.01)
     monkeypatch.setattr(GroupCoordinator, "_load", lambda coordinator: None)
     broker = hmb.Broker()

@@ -192,9 +192,9 @@ def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Ask
 def test_a_decided_transaction_is_completed_at_the_next_start(
     ask: Asker, log: Log, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker is killed after it has stored the decision to commit or abort a transaction.
+    """When the broker starts, it writes the missing markers of a transaction that has ended.
 
-    It has not yet written the markers. The broker writes them at its next start.
+    A kill can happen after the broker has stored the decision to commit or abort, but before it writes the markers.
     """
     producers = {committed: Producer(ask, f"tx-{committed}") for committed in (True, False)}
     for offset, producer in enumerate(producers.values()):

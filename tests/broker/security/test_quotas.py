@@ -352,7 +352,7 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
 
 
 def test_the_rate_of_connections_of_an_address_is_limited(broker: BrokerServer, clock: Clock) -> None:
-    """The window is 1 s long. With 2 connections in a second, the broker refuses the third one and closes it later."""
+    """If the limit is 2 connections in a window of 1 s, the broker refuses the third one and closes it later."""
     with hmb.Admin(broker.bootstrap_servers) as admin:
         address = ClientQuotaEntity(ip="127.0.0.1")
         admin.alter_quotas({address: {QuotaKey.CONNECTION_CREATION_RATE: 2}})
@@ -363,7 +363,7 @@ def test_the_rate_of_connections_of_an_address_is_limited(broker: BrokerServer, 
 
 
 def test_the_rate_of_all_connections_is_limited() -> None:
-    """The window is 1 s long. The broker accepts 5 connections at once, and makes the sixth one wait."""
+    """If the limit is 5 connections in a window of 1 s, the broker makes the sixth connection wait."""
     with hmb.Broker(config={"quota.window.num": 2, "max.connection.creation.rate": 5}) as broker:
         started = time.monotonic()
         wires = [connect(broker) for _ in range(11)]

@@ -74,9 +74,9 @@ def test_a_copy_equals_the_original(run: Hmb, broker: str, sent: list[Sent]) -> 
 
 
 def test_a_large_copy(run: Hmb, broker: str) -> None:
-    """The input is too large to be read at once.
+    """A copy is complete even if the input is too large to be read at once.
 
-    Each read may end inside a line, and the records are sent in several chunks.
+    Each read can end inside a line, and the records are sent in several chunks.
     """
     with hmb.Producer(broker) as producer:
         for number in range(5000):

@@ -194,9 +194,9 @@ def test_a_consumer_of_many_partitions_names_only_those_with_records(sent: list[
 
 
 def test_a_partition_that_a_response_of_a_session_leaves_out_no_longer_fails(sent: list[FetchRequest]) -> None:
-    """A response in a fetch session leaves out each partition without news.
+    """A partition that failed has no error any more if the next response of its fetch session leaves it out.
 
-    If a partition is left out, it therefore has no error any more.
+    A response in a fetch session leaves out each partition without news.
     """
     with BrokerServer(config={"num.partitions": "20"}) as broker, Producer(broker.bootstrap_servers) as producer:
         producer.send("t", b"0", partition=5).result(10)

@@ -309,7 +309,10 @@ def test_a_full_database_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_two_saves_of_one_processor_at_one_moment_both_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both saves have written their temporary files before the first save renames its file."""
+    """Two saves of one processor at the same moment do not disturb each other.
+
+    Both saves have written their temporary files before the first save renames its file.
+    """
     store = DirectorySnapshotStore(tmp_path / "snapshots")
     epoch = store.begin_epoch()
     barrier, sync = threading.Barrier(2), os.fsync

@@ -161,9 +161,9 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
 
 
 def test_records_that_cannot_be_read_end_the_messages() -> None:
-    """A producer has written a record with a wrong length.
+    """If a record has a wrong length, the conversion returns only the records before it.
 
-    The conversion returns the records before it, and ends there.
+    A fetch that begins at the wrong record gets an error.
     """
     frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
     content = bytearray(frame.uncompressed())
