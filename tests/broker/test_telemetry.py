@@ -31,7 +31,7 @@ ENABLED = {"client.telemetry.enable": "true"}
 
 
 def field(number: int, content: bytes) -> bytes:
-    """Encode a protobuf field with bytes. The content must be shorter than 128 bytes."""
+    """Encode a protobuf field that contains bytes. The content must be shorter than 128 bytes."""
     assert len(content) < 128
     return bytes([number << 3 | 2, len(content)]) + content
 

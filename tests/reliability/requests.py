@@ -36,7 +36,7 @@ TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transacti
 
 @dataclass
 class Known:
-    """Names and ids that exist in the broker. The caller adds the names and ids in responses."""
+    """Names and ids that exist in the broker. The caller adds the names and ids that responses contain."""
 
     members: list[str] = field(default_factory=list)
     topic_ids: list[UUID] = field(default_factory=list)

@@ -174,7 +174,7 @@ class Jobs:
 def parsed(records: DataFrame, *columns: str) -> DataFrame:
     """Parse the JSON of each record.
 
-    Add the columns of orders and the event time `at`. Keep the column `value` and `columns`.
+    Add the columns of orders and the event time `at`. Keep the column `value` and the columns in `columns`.
     """
     kept = columns or ("partition", "offset")
     fields = F.from_json(F.col("value").cast("string"), FIELDS).alias("record")

@@ -318,7 +318,7 @@ class CountedName(str):
 
 
 def test_many_forbidden_groups_are_compared_only_a_few_times() -> None:
-    """One request can name 16,000 groups. Comparing every group with every other group would take seconds."""
+    """A request can name 16,000 groups. The broker must not compare each group with each other group."""
     access = Access(Authorizer([], allows_without_acl=False), "User:alice", "127.0.0.1")
     names = [CountedName(f"group-{number}") for number in range(300)]
     context: Any = SimpleNamespace(version=5)

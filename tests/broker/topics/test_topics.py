@@ -269,7 +269,7 @@ def test_producer_ids_in_logs_are_not_assigned_again(make_asker: MakeAsker, tmp_
 def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_ids(
     make_asker: MakeAsker, tmp_path: Path, highest: int
 ) -> None:
-    """A batch may contain the greatest possible producer id.
+    """The broker still assigns producer ids after a batch with the greatest possible producer id.
 
     Before a bug was fixed, the broker could assign no further ids after such a batch.
     """

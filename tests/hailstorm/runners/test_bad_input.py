@@ -132,10 +132,10 @@ def test_a_grouping_that_separates_a_key_ends_the_run_with_an_error(
 
 
 def test_records_that_expired_before_the_first_start_are_named(servers: str, make_topic: MakeTopic) -> None:
-    """Records have expired before the first start.
+    """The first start of a topology fails if records have already expired.
 
-    The start fails, and its error names the missing records, because a count without them would be wrong. The option
-    `--allow-expired` lets the topology start anyway.
+    The error names the missing records, because a count without them would be wrong. The option `--allow-expired` lets
+    the topology start anyway.
     """
     topic = make_topic([[b"sun"] * 10])
     with hmb.Admin(servers) as admin:
