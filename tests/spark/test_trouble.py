@@ -262,9 +262,9 @@ def test_a_checkpoint_of_the_connector(spark: SparkSession, servers: str, topic:
 def test_an_old_checkpoint_of_records_that_have_expired(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path, fails: bool
 ) -> None:
-    """A query continues from an old checkpoint.
+    """A query continues from an old checkpoint, and all records that it has not read are deleted.
 
-    Retention has deleted all records that it has not read, and the log is empty.
+    With failOnDataLoss=true, the query fails. Otherwise it continues with the next records.
     """
     fill(servers, topic, range(60))
     checkpoint_of_the_connector(tmp_path, topic)

@@ -118,7 +118,7 @@ def test_other_tokens_are_refused(
     reason: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The client gets the same error for each refused token. Only the log contains the reason, and never the token."""
+    """The client gets the same error for each refused token. The log contains the reason, but never the token."""
     token = make(provider)
     with (
         hmb.Admin(broker.bootstrap_servers, security=security(token)) as admin,

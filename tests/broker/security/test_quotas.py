@@ -171,7 +171,10 @@ def test_a_throttled_producer_with_requests_in_flight_gets_its_response_at_once(
 
 
 def test_a_consumer_is_throttled_and_still_reads(broker: BrokerServer) -> None:
-    """A window of 1 s permits 1,000 bytes. The first batch is larger, and the broker sends it alone."""
+    """A consumer receives a batch that is larger than its quota, and is then throttled.
+
+    A window of 1 s permits 1,000 bytes. The first batch is larger, and the broker sends this batch alone.
+    """
     set_quota(broker, QuotaKey.CONSUMER_BYTE_RATE, 1000, client_id="")
     answer: Any = connect(broker).ask(fetch(), 11)
     size = len(answer.responses[0].partitions[0].records)
@@ -179,9 +182,9 @@ def test_a_consumer_is_throttled_and_still_reads(broker: BrokerServer) -> None:
 
 
 def test_a_member_of_a_share_group_is_throttled() -> None:
-    """The response contains 12,000 bytes. At 1,000 bytes a second they need 12 s.
+    """The consumer quota also applies to a member of a share group.
 
-    The window covers 10 s, so the throttle time is 2 s.
+    The response has 12,000 bytes. The quota permits 10,000 bytes in a window of 10 s, so the throttle time is 2 s.
     """
     partition = ShareFetchResponse.ShareFetchableTopicResponse.PartitionData(records=memoryview(bytes(12_000)))
     topic = ShareFetchResponse.ShareFetchableTopicResponse(partitions=[partition])

@@ -29,7 +29,10 @@ def logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
 
 
 def test_records_are_produced_and_fetched_over_tls(certificates: Certificates) -> None:
-    """A response of 4 MB does not fit into the socket's buffer, so the broker sends it encrypted in many pieces."""
+    """Records arrive over TLS, even if a response does not fit into the socket's buffer.
+
+    The broker sends the response of 4 MB encrypted, in many pieces.
+    """
     with hmb.Broker(config=tls_settings(certificates)) as broker:
         wire = connect_tls(broker, certificates)
         wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 9)

@@ -81,7 +81,7 @@ def test_the_error_of_an_old_broker_names_the_missing_api() -> None:
 def test_asking_an_old_broker_for_a_topic_does_not_create_it() -> None:
     """`Admin` requests the metadata of all topics from an old broker.
 
-    Before Metadata v4, a request that names a topic may create this topic.
+    Before Metadata v4, a request that names a topic can create this topic.
     """
     with ScriptedBroker(lambda request, version: None, {MetadataRequest: 1}) as broker, Admin(broker.address) as admin:
         answer, asked = broker.metadata, []
