@@ -8,17 +8,16 @@ A sender thread can send several batches of a partition before the response to t
 the queue is the largest allowed number of batches in flight. The window changes in this order:
 1. At the start, the window is 1, until the broker has written a batch.
 2. The window is `max_in_flight`, until a batch fails.
-3. The window is 0, until no batch of the partition is in flight.
+3. The window is 0, until no batch of the partition is in flight. Then the sender thread decides whether each failed
+   batch is given up, split or sent again.
 4. The window is 1, until all batches that were sent before the failure are completed. Then the queue continues with
    step 2.
 
-If a batch fails, the sender thread sets the queue's window (the largest number of batches in flight) to 0. The thread
-sends no further batch of the partition, and waits until all batches in flight have a result. Then the sender thread
-decides whether the failed batch is given up, split or sent again.
-
 At each moment, a queue belongs to one thread. A queue without a leader belongs to the router (`LeaderRouter` in
 sender.py), which moves the queue to the sender thread of its leader. The sender thread sends the queue's batches, or
-moves the queue back to the router. The queue's fields about batches in flight therefore need no lock.
+moves the queue back to the router. Only the thread that owns a queue uses the queue's fields about batches in flight,
+so these fields need no lock. The accumulator's lock guards the fields that application threads use too. The docstrings
+of `PartitionQueue` and `ProducerBatch` name both groups of fields.
 
 Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """
@@ -48,7 +47,7 @@ class PartitionSequence:
 
 @dataclass(slots=True, eq=False)
 class SenderQueues:
-    """The partition queues whose batches one sender thread sends."""
+    """The partition queues whose batches one sender thread sends. The accumulator's lock guards all fields."""
 
     changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
     # The queues of this sender thread that contain batches, in the order in which they were added. The values of the
@@ -66,6 +65,9 @@ class PartitionQueue:
     - After a failure, `window` is 0, and no further batch is sent. The failed batch stays in `batches`, but is not in
       flight. The batches in flight are therefore not always the first batches.
     - `open` is None or the last batch of `batches`. An open batch is never in flight.
+
+    The accumulator's lock guards `sender_queues`, `batches`, `open` and `max_size`. Only the thread that owns the queue
+    reads or changes `sequence`, `in_flight` and `window`, with or without the lock.
     """
 
     partition: TopicPartition
@@ -104,7 +106,14 @@ class PartitionQueue:
 
 @dataclass(slots=True, eq=False)
 class ProducerBatch:
-    """Records of one partition that the producer sends together."""
+    """Records of one partition that the producer sends together.
+
+    While the batch is open, the accumulator's lock guards `records`. After that, only the thread that owns the queue
+    changes `records`, `data`, `numbers` and the three fields about attempts.
+
+    The accumulator's lock guards `completed`, because `Accumulator.abandon` sets this field in another thread. The
+    owning thread may read `completed` without the lock: `Accumulator.done` and `split` check the field again.
+    """
 
     queue: PartitionQueue
     opened: float  # the time at which the first record was added (time.monotonic())
