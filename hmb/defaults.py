@@ -1,4 +1,4 @@
-"""Constants that the commands share with the library: default values, paths, and names that users can choose from.
+"""Constants of the commands and the library: default values, paths, names that users can choose from, and a hint.
 
 This module is small and imports almost nothing, so that `hmb --help` starts fast. The modules that implement the
 codecs, partitioners and assignors import these names from here.
@@ -38,6 +38,7 @@ DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
 # Seconds without a heartbeat until a session of Hailstorm's registry ends. This time is long enough for a busy process.
 REGISTRY_SESSION_TIMEOUT = 5.0
 GRACE_PERIOD = 1.0  # seconds between two snapshots of Hailstorm
+BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"  # the end of such a message
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
 
 # The names of the SCRAM mechanisms, and the smallest and the largest number of iterations (hmb/security/scram.py).

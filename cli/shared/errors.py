@@ -10,8 +10,9 @@ what to do. These are the exit codes:
     5    damage: a file or a record is damaged
     130  interrupted by Ctrl-C
 
-If a user can cause or repair an error, `report` prints one line for it. Any other exception is a bug in HMB, and Python
-prints its traceback.
+If a user can cause or repair an error, `report` prints one line for it. For any other exception, Python prints a
+traceback. `report` adds a note to this exception, and Python prints the note after the traceback. The note says that
+the error is a bug in HMB, unless code of the user has raised it: `hmb hailstorm` runs such code.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import os
 from typing import TYPE_CHECKING
 
 import click
+
+from hmb.defaults import BUG
 
 from .streams import OutputError, mute_stdout
 
@@ -41,10 +44,13 @@ class CliError(Exception):
 def report(error: Exception) -> int | None:
     """Print one line for an error, and return the exit code.
 
-    If the error is a bug in HMB, print nothing, and return None.
+    If no line explains the error, print nothing, add a note about a bug, and return None. The caller then raises the
+    error again.
     """
     known = _explain(error)
     if known is None:
+        if not isinstance(error, OSError):  # An OSError can have a cause outside of HMB, for example a full disk.
+            error.add_note(f"If your own code has not raised this error, {BUG}.")
         return None
     message, code = known
     with contextlib.suppress(OSError):  # If standard error is closed, only the exit code shows the error.

@@ -24,6 +24,7 @@ from hmb.broker.errors import CloseConnection
 from hmb.broker.handlers import HANDLERS, api_versions
 from hmb.broker.network.listeners import Listener
 from hmb.broker.network.request_memory import UNCOUNTED, Account
+from hmb.defaults import BUG
 from hmb.protocol.allowance import ALLOWANCE, pay_nothing
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ServerConnection, UnsupportedVersion
@@ -121,5 +122,5 @@ class Dispatcher:
 def _internal_error(header: RequestHeader, kind: type[Request]) -> CloseConnection:
     """Log the current exception with its traceback. Return a CloseConnection error, which the caller raises."""
     why = f"{kind.__name__} v{header.api_version} of client {header.client_id!r} failed"
-    LOGGER.exception("%s", why)
+    LOGGER.exception("%s; %s", why, BUG)
     return CloseConnection(why)

@@ -33,6 +33,7 @@ from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
 from hmb.client.producing.encoding import produce_request, renumbered, requests
 from hmb.client.producing.idempotence import AtLeastOnce, assign_sequence
+from hmb.defaults import BUG
 from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -73,7 +74,7 @@ class LeaderRouter(threading.Thread):
                 except (ConnectionFailed, KafkaError) as error:
                     self._completion.retry_or_fail(batch, error)
                 except Exception as error:  # Application threads wait for the result, so report any error to them.
-                    LOGGER.exception("the producer's thread failed")
+                    LOGGER.exception("the batch of %s cannot be sent; %s", batch.partition, BUG)
                     self._completion.fail(batch, error)
             if not batches:
                 self._refresh_metadata()
@@ -141,7 +142,7 @@ class Sender(threading.Thread):
             except (ConnectionFailed, KafkaError) as error:
                 self._fail_all(error)
             except Exception as error:  # Application threads wait for the result, so report any error to them.
-                LOGGER.exception("the producer's thread failed")
+                LOGGER.exception("the requests to %s failed; %s", self.connection.address, BUG)
                 self._fail_all(error)
         self.connection.close()
 

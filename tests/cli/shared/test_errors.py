@@ -1,0 +1,21 @@
+"""Tests of the errors that no line of a command explains."""
+
+from __future__ import annotations
+
+import pytest
+
+from hmb.cli.shared.errors import report
+from hmb.defaults import BUG
+
+
+def test_an_internal_error_gets_a_note_that_says_where_to_report_it(capsys: pytest.CaptureFixture[str]) -> None:
+    error = ZeroDivisionError("planted")
+    assert report(error) is None
+    assert [BUG in note for note in error.__notes__] == [True]
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_of_the_operating_system_is_not_called_a_bug() -> None:
+    error = OSError("planted")
+    assert report(error) is None
+    assert not hasattr(error, "__notes__")
