@@ -6,6 +6,9 @@ reads from any offset. With the default settings, the broker changes only two fi
 leader epoch in its first 16 bytes. All other bytes are the same in the producer's request, in the log's file and in the
 consumer's response.
 
+The code cites a bachelor thesis about Kafka as "thesis": *Functional Kafka* by Marc Juchli and Lorenz Wolf, 2015. The
+page `docs/bibliography.md` contains its whole title, and all other works that HMB is based on.
+
 The folders, from the lowest layer to the highest:
 
 - `hmb.protocol`     converts the bytes of Kafka's messages to objects, and objects to bytes; does no I/O
@@ -25,8 +28,8 @@ The folders, from the lowest layer to the highest:
 - `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
 - `state_table`, `units`, `uuids`, `printable`, `defaults`  small modules that several folders use
 
-The short reading: these fifteen files, read in this order, explain the whole broker. They have at most 3,000 lines
-together.
+The short reading: these fifteen files explain in this order how records get into a log, and how consumers read them.
+The files have at most 3,000 lines together.
 
  1. `protocol/framing.py` defines a frame: four bytes with the length of a message, and then the message
  2. `protocol/messages/produce.py` declares the messages of Produce: one line for each field, for all versions
@@ -108,6 +111,8 @@ With acks=all, the broker sends the response only after `Log.flush` has written 
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
 this case, the module `broker/network/gathering.py` sends several responses together.
 
+A Fetch request first takes steps 1 to 4 of the Produce tour. The next tour begins after them.
+
 Fetch, a tour of at most 9 files:
 
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
@@ -147,6 +152,8 @@ Step 5 of the Fetch tour returns a region of a file as an object, a `FileRegion`
 handler stores this object in the field `records` of the response. The function `records` in `protocol/primitives.py`
 puts the object into the frame as one part, and step 11 sends the region. No function between these steps reads the
 bytes of the region.
+
+Both requests of the next tour, JoinGroup and SyncGroup, also take steps 1 to 4 of the Produce tour first.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
@@ -260,10 +267,7 @@ These modules are between the steps of the Producer.send tour. Open them only if
 - Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
   (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
 
-A batch of a producer is due in each of these cases:
-- The batch is full.
-- A thread of the application waits: for the result of this batch, in `flush`, or for free memory.
-- The first record of the batch has waited for `linger` seconds, and no earlier batch of the partition is in flight.
+The docstring of `client/producing/accumulator.py` lists the three cases in which a batch of a producer is *due*.
 
 A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue has no sender.
 When the first batch in the queue is due, the router thread *seals* the batch: the batch accepts no more records. The

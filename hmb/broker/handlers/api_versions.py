@@ -17,7 +17,8 @@ Version notes: version 3 adds the name and the version of the client software, a
     - `group.version`: version 1 means KIP-848 groups.
     - `share.version`: version 1 means share groups (KIP-932).
     - `streams.version`: version 1 means streams groups (KIP-1071).
-Left out: all other features. These features concern clusters of several brokers.
+Left out: all other features. These features concern clusters of several brokers, so this makes no difference to a
+    client.
 """
 
 from __future__ import annotations

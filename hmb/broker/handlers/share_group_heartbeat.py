@@ -7,7 +7,8 @@ Behavior: the broker assigns partitions to the members (coordinator/share/). Sev
     after the change is on disk. When a group subscribes to a topic for the first time, the broker also creates the
     states of its share-partitions.
 Version notes: none. Kafka had version 0 only in an early access release.
-Left out: racks. The broker stores the rack of a member, and ignores it, because all partitions are on one broker.
+Left out: racks. The broker stores the rack of a member, and ignores it. This makes no difference to a client, because
+    all partitions are on one broker.
 """
 
 from __future__ import annotations

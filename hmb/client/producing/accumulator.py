@@ -4,10 +4,10 @@ If the producer sent each record in its own request, each record would cost a ne
 collects records in batches. An application thread calls `append`, which adds the record to the last batch of a queue. A
 sender thread sends the first batches of the queues.
 
-A sender thread sends a batch in three cases:
+A batch is *due* in three cases, and a sender thread then sends it:
 - The batch is full.
-- An application thread waits in `flush`, in `result` or for memory.
-- The batch has waited for `linger` seconds, and no earlier batch of the partition is in flight.
+- An application thread waits for the result of this batch, in `flush`, or for free memory.
+- The first record has waited for `linger` seconds, and no earlier batch of the partition is in flight.
 In each case, the accumulator first *seals* the batch: after that, the batch gets no further record.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
