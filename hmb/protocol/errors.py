@@ -177,6 +177,14 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133, "The broker has no room for another share session.", RETRY
 
 
+FETCH_SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    }
+)
+"""The errors with which a broker responds to an incremental fetch if it cannot continue the session (KIP-227)."""
 LONGEST_MESSAGE = 1000  # characters
 
 

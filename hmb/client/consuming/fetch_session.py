@@ -52,18 +52,12 @@ from uuid import UUID
 
 from hmb.client.consuming.positions import Position
 from hmb.protocol.enums import FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH, INT32_MAX, NO_SESSION
-from hmb.protocol.errors import ErrorCode
+from hmb.protocol.errors import FETCH_SESSION_ERRORS, ErrorCode
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.topics import TopicPartition
 
 FIRST_VERSION_OF_SESSIONS = FetchRequest.first_version("session_id")
 LEAST_PARTITIONS = 10
-# A broker answers an incremental fetch with one of these errors if it cannot continue the session.
-SESSION_ERRORS = (
-    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
-    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
-    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
-)
 
 
 class PartitionToFetch(NamedTuple):
@@ -174,7 +168,7 @@ class FetchSessionHandler:
 
         The next request is then a full fetch.
         """
-        if self._sent_epoch <= INITIAL_SESSION_EPOCH or error_code not in SESSION_ERRORS:
+        if self._sent_epoch <= INITIAL_SESSION_EPOCH or error_code not in FETCH_SESSION_ERRORS:
             return False
         if error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self._id = NO_SESSION

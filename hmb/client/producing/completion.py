@@ -24,7 +24,7 @@ from hmb.client.errors import response_error
 from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
-from hmb.client.producing.encoding import Encoding, halves
+from hmb.client.producing.encoding import halves
 from hmb.client.producing.idempotence import (
     SEQUENCE_ERRORS,
     AtLeastOnce,
@@ -32,6 +32,7 @@ from hmb.client.producing.idempotence import (
     release_sequences,
     restart_in_new_epoch,
 )
+from hmb.client.producing.settings import ProducerSettings
 from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceResponse
@@ -41,20 +42,6 @@ LOGGER = logging.getLogger(__name__)
 PartitionResponse = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
-
-
-@dataclass(frozen=True, slots=True)
-class SenderSettings:
-    """The settings that the producer's threads need. All times are in seconds."""
-
-    acks: int
-    encoding: Encoding
-    max_request_size: int
-    max_in_flight: int
-    request_timeout: float
-    delivery_timeout: float
-    retry_backoff: float
-    metadata_max_age: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +59,7 @@ class BatchCompletion:
     """Decides what happens to each batch after an attempt. All threads of a producer share one instance."""
 
     def __init__(
-        self, accumulator: Accumulator, cluster: Cluster, settings: SenderSettings, guarantee: AtLeastOnce
+        self, accumulator: Accumulator, cluster: Cluster, settings: ProducerSettings, guarantee: AtLeastOnce
     ) -> None:
         self._accumulator, self._counters = accumulator, accumulator.counters
         self._cluster, self._settings, self._guarantee = cluster, settings, guarantee
@@ -105,7 +92,7 @@ class BatchCompletion:
         """Complete a batch that the broker has written."""
         self.last_error = None
         if batch.queue.window == 1 and is_of_current_epoch(batch) and not self._accumulator.batches_after(batch):
-            batch.queue.window = self._settings.max_in_flight
+            batch.queue.window = self._settings["max_in_flight"]
         self._counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
         # `Producer.flush` must also wait for the callbacks of a batch, but it waits only for batches that are in a
@@ -144,7 +131,7 @@ class BatchCompletion:
         transaction must be aborted. With `can_retry=True`, the method treats the error as retriable, although Kafka
         does not call it retriable.
         """
-        now, deadline = time.monotonic(), batch.opened + self._settings.delivery_timeout
+        now, deadline = time.monotonic(), batch.opened + self._settings["delivery_timeout"]
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
         if self._guarantee.abort_reason or is_final:
             self.fail(batch, error)
@@ -152,10 +139,10 @@ class BatchCompletion:
             self.fail(batch, self._timed_out(batch, error))
             # Also give up all other batches of this queue whose delivery timeout is over. Without this step, each of
             # them would be sent once more, and each attempt could take a whole request timeout.
-            for late in self._accumulator.sealed_before(now - self._settings.delivery_timeout, batch.queue):
+            for late in self._accumulator.sealed_before(now - self._settings["delivery_timeout"], batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
-            pause = jittered(pause_after(batch.attempts, self._settings.retry_backoff))
+            pause = jittered(pause_after(batch.attempts, self._settings["retry_backoff"]))
             batch.retry_at = min(now + pause, deadline)
             batch.attempts += 1
             self._counters.retried()
@@ -214,7 +201,7 @@ class BatchCompletion:
         If a copy of the batch with the old numbers is in the log or on its way to the broker, new numbers are not
         allowed: the broker would write the batch twice. A batch of a transaction never gets new numbers.
         """
-        return batch.numbers is not None and not batch.uncertain_attempts and not self._settings.encoding.transactional
+        return batch.numbers is not None and not batch.uncertain_attempts and self._guarantee.transactional_id is None
 
     def _split(self, batch: ProducerBatch) -> None:
         """Split a batch that is too large for the broker into two batches. Kafka's producer does the same."""
@@ -224,7 +211,7 @@ class BatchCompletion:
 
     def _timed_out(self, batch: ProducerBatch, error: ConnectionFailed | KafkaError) -> Exception:
         what = f"{batch.records.count} records for {batch.partition}"
-        what = f"{what} not delivered in {self._settings.delivery_timeout:g} s: {error}"
+        what = f"{what} not delivered in {self._settings['delivery_timeout']:g} s: {error}"
         if isinstance(error, ConnectionFailed):
             return ConnectionFailed(error.host, error.port, what)
         return KafkaError(error.code, what)

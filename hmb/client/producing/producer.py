@@ -30,7 +30,7 @@ from hmb.client.group.interface import GroupMetadata, Offsets
 from hmb.client.metadata import Cluster, TopicMetadata, no_such_partition
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.columns import Column, columns
-from hmb.client.producing.completion import BatchCompletion, SenderSettings
+from hmb.client.producing.completion import BatchCompletion
 from hmb.client.producing.delivery import BatchSlice, Deliveries, Delivery
 from hmb.client.producing.encoding import Encoding
 from hmb.client.producing.idempotence import AtLeastOnce, Idempotence
@@ -74,7 +74,8 @@ class Producer:
         # the delivery timeout ends. This attempt can need two requests: one to find the leader, and one to send the
         # batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
-        sender_settings = _sender_settings(chosen)
+        _check_settings(chosen)
+        encoding = _encoding(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
         max_age, security = chosen["metadata_max_age"], chosen["security"]
         self._cluster = Cluster(
@@ -85,9 +86,9 @@ class Producer:
         size = min(chosen["batch_size"], chosen["max_request_size"])
         memory, linger = chosen["buffer_memory"], chosen["linger_ms"] / 1000
         self._accumulator = Accumulator(size, linger, memory, chosen["max_block"])
-        self._completion = BatchCompletion(self._accumulator, self._cluster, sender_settings, guarantee)
+        self._completion = BatchCompletion(self._accumulator, self._cluster, chosen, guarantee)
         self._router = LeaderRouter(
-            self._accumulator, self._cluster, sender_settings, guarantee, self._completion
+            self._accumulator, self._cluster, chosen, encoding, guarantee, self._completion
         )
         self._router.start()
 
@@ -327,29 +328,22 @@ class Producer:
         return topic
 
 
-def _sender_settings(settings: ProducerSettings) -> SenderSettings:
-    """Return the settings that the sender threads need. Raises ValueError if a setting is not valid."""
-    transactional_id, max_in_flight = settings["transactional_id"], settings["max_in_flight"]
-    acks = _checked_acks(settings)
+def _check_settings(settings: ProducerSettings) -> None:
+    """Raise ValueError if `acks` or `max_in_flight` is not valid, or does not fit the other settings."""
+    _check_acks(settings)
+    max_in_flight = settings["max_in_flight"]
     if max_in_flight < 1:
         raise ValueError(f"max_in_flight is at least 1, not {max_in_flight}")
     if _is_idempotent(settings) and max_in_flight > MAX_IN_FLIGHT:
         what = f"with idempotence, max_in_flight is at most {MAX_IN_FLIGHT}, not {max_in_flight}"
         why = "because a broker remembers only this number of batches of a producer"
         raise ValueError(f"{what}, {why}; choose a lower number, or set idempotence=False")
-    encoding = Encoding(
-        _codec(settings["compression"]), settings["compression_level"], transactional=transactional_id is not None
-    )
-    return SenderSettings(
-        acks=acks,
-        encoding=encoding,
-        max_request_size=settings["max_request_size"],
-        max_in_flight=max_in_flight,
-        request_timeout=settings["request_timeout"],
-        delivery_timeout=settings["delivery_timeout"],
-        retry_backoff=settings["retry_backoff"],
-        metadata_max_age=settings["metadata_max_age"],
-    )
+
+
+def _encoding(settings: ProducerSettings) -> Encoding:
+    """Return the settings for encoding batches. Raises ValueError if the codec or the level is not valid."""
+    is_transactional = settings["transactional_id"] is not None
+    return Encoding(_codec(settings["compression"]), settings["compression_level"], is_transactional)
 
 
 def _guarantee(cluster: Cluster, settings: ProducerSettings) -> AtLeastOnce:
@@ -370,7 +364,7 @@ def _codec(compression: str) -> Codec:
     return Codec[compression.upper()]
 
 
-def _checked_acks(settings: ProducerSettings) -> Acks:
+def _check_acks(settings: ProducerSettings) -> None:
     acks, transactional_id = settings["acks"], settings["transactional_id"]
     if acks not in ACKS:
         raise ValueError(f"acks is 0, 1 or -1 (all), not {acks!r}")
@@ -379,7 +373,6 @@ def _checked_acks(settings: ProducerSettings) -> Acks:
         raise ValueError(f"{what} acks=-1 (all), not {acks}")
     if transactional_id is not None and settings["idempotence"] is False:
         raise ValueError("transactions need idempotence")
-    return ACKS[acks]
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:

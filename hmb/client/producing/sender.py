@@ -30,9 +30,10 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Cluster, Node
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch
-from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
-from hmb.client.producing.encoding import produce_request, renumbered, requests
+from hmb.client.producing.completion import BatchCompletion, FailedBatch
+from hmb.client.producing.encoding import Encoding, produce_request, renumbered, requests
 from hmb.client.producing.idempotence import AtLeastOnce, assign_sequence
+from hmb.client.producing.settings import ACKS, ProducerSettings
 from hmb.defaults import BUG
 from hmb.protocol.enums import NO_OFFSET, Acks
 from hmb.protocol.errors import KafkaError
@@ -55,19 +56,21 @@ class LeaderRouter(threading.Thread):
         self,
         accumulator: Accumulator,
         cluster: Cluster,
-        settings: SenderSettings,
+        settings: ProducerSettings,
+        encoding: Encoding,
         guarantee: AtLeastOnce,
         completion: BatchCompletion,
     ) -> None:
         super().__init__(name="hmb-producer", daemon=True)
         self._accumulator, self._cluster = accumulator, cluster
-        self._settings, self._guarantee, self._completion = settings, guarantee, completion
+        self._settings, self._encoding = settings, encoding
+        self._guarantee, self._completion = guarantee, completion
         self._senders: dict[Node, Sender] = {}
 
     def run(self) -> None:
         accumulator = self._accumulator
         while not accumulator.finished:
-            batches = accumulator.wait_for_batches(accumulator.without_leader, self._settings.metadata_max_age)
+            batches = accumulator.wait_for_batches(accumulator.without_leader, self._settings["metadata_max_age"])
             for batch in self._completion.sendable(batches):
                 try:
                     self._route(batch)
@@ -100,7 +103,8 @@ class LeaderRouter(threading.Thread):
         sender = self._senders.get(leader)
         if sender is None:
             connection = self._cluster.connect(leader)
-            sender = Sender(connection, self._accumulator, self._settings, self._guarantee, self._completion)
+            settings, encoding = self._settings, self._encoding
+            sender = Sender(connection, self._accumulator, settings, encoding, self._guarantee, self._completion)
             sender.start()
             self._senders[leader] = sender
         self._accumulator.move(batch.queue, sender.queues)
@@ -113,14 +117,16 @@ class Sender(threading.Thread):
         self,
         connection: Connection,
         accumulator: Accumulator,
-        settings: SenderSettings,
+        settings: ProducerSettings,
+        encoding: Encoding,
         guarantee: AtLeastOnce,
         completion: BatchCompletion,
     ) -> None:
         super().__init__(name=f"hmb-producer-{connection.address}", daemon=True)
         self.connection, self.queues = connection, accumulator.new_sender_queues()
         self._accumulator, self._counters = accumulator, accumulator.counters
-        self._settings, self._guarantee, self._completion = settings, guarantee, completion
+        self._settings, self._encoding = settings, encoding
+        self._guarantee, self._completion = guarantee, completion
         self._taken: list[ProducerBatch] = []  # the batches that the next request will contain
         # The batches of each unanswered request, with the time (`time.monotonic()`) at which the request was sent.
         self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
@@ -153,7 +159,7 @@ class Sender(threading.Thread):
         producer = self._guarantee.producer_id_and_epoch(self.connection) if has_batches else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, producer)]
         self._guarantee.add_partitions(batch.partition for batch in self._taken)
-        grouped = requests(self._taken, self._settings.max_request_size)
+        grouped = requests(self._taken, self._settings["max_request_size"])
         if grouped:
             self._post(grouped, version)
 
@@ -161,7 +167,7 @@ class Sender(threading.Thread):
         """Encode a batch, and return True. If the broker is too old for the batch, give it up and return False."""
         if batch.data is None:
             try:
-                data = self._settings.encoding.encode(batch, version, producer, self.connection.address)
+                data = self._encoding.encode(batch, version, producer, self.connection.address)
             except KafkaError as error:
                 self._completion.fail(batch, error)
                 return False
@@ -172,7 +178,7 @@ class Sender(threading.Thread):
 
     def _post(self, grouped: list[list[ProducerBatch]], version: int) -> None:
         """Send one request for each group of batches, without waiting for the responses."""
-        acks, timeout_ms = self._settings.acks, int(self._settings.request_timeout * 1000)
+        acks, timeout_ms = ACKS[self._settings["acks"]], int(self._settings["request_timeout"] * 1000)
         transactional_id, now = self._guarantee.transactional_id, time.monotonic()
         for batches in grouped:
             for batch in batches:
@@ -195,7 +201,7 @@ class Sender(threading.Thread):
     def _receive(self) -> None:
         """Wait for one response. Then also handle all responses that have already arrived."""
         while self._posted:
-            response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
+            response: ProduceResponse = self.connection.receive(self._settings["request_timeout"])
             batches, since = self._posted[0]
             self._counters.response_received(time.monotonic() - since)
             self._complete(batches, response)

@@ -8,11 +8,11 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import PartitionQueue, SenderQueues
-from hmb.client.producing.completion import BatchCompletion, FailedBatch, SenderSettings
-from hmb.client.producing.encoding import Encoding
+from hmb.client.producing.completion import BatchCompletion, FailedBatch
 from hmb.client.producing.idempotence import AtLeastOnce
 from hmb.client.producing.record_checks import ESTIMATED_OVERHEAD
-from hmb.records import RECORD_BATCH_OVERHEAD, Codec
+from hmb.client.producing.settings import ProducerSettings
+from hmb.records import RECORD_BATCH_OVERHEAD
 
 AT_ONCE = 0.0  # seconds until the next attempt
 LOST = ConnectionFailed("127.0.0.1", 1, "lost")
@@ -30,7 +30,7 @@ def test_a_queue_moves_after_the_decision_about_all_its_batches(monkeypatch: pyt
     def move(queue: PartitionQueue, sender_queues: SenderQueues) -> None:
         attempts.append([batch.attempts for batch in queue.batches])
 
-    settings = SenderSettings(1, Encoding(Codec.NONE, None, False), 1000, 5, 1.0, 60.0, AT_ONCE, 60.0)
+    settings = ProducerSettings(max_in_flight=5, delivery_timeout=60.0, retry_backoff=AT_ONCE)
     monkeypatch.setattr(it, "move", move)
     completion = BatchCompletion(it, Cluster("127.0.0.1:1"), settings, AtLeastOnce())
     completion.resolve(batch.queue, [FailedBatch(each, LOST) for each in batch.queue.batches])

@@ -17,7 +17,7 @@ have fields with the same meaning, for example a topic's name (`identities.py`).
 
 `refuse` writes most errors into all error fields of the response. Two groups of errors are exceptions, because clients
 look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is written only into topics and partitions.
-An error of SESSION_ERRORS is written only into the error code of the whole response.
+An error of WHOLE_RESPONSE_ERRORS is written only into the error code of the whole response.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 from hmb.broker.security.acls.identities import fields_of, identities_in, identity_of, item_struct
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.errors import ErrorCode
+from hmb.protocol.errors import FETCH_SESSION_ERRORS, ErrorCode
 from hmb.protocol.fields import Field
 from hmb.protocol.messages import response_class
 from hmb.protocol.schema import Request, Response, Struct
@@ -38,14 +38,7 @@ ERROR_FIELDS = frozenset({"error_code", "partition_error_code"})
 FAILED = ("base_offset", "committed_offset", "high_watermark", "low_watermark", "node_id", "port")
 FAILED_VALUES = dict.fromkeys(FAILED, -1)
 """The values of fields in a response with an error, as in Kafka. All other fields have their default values."""
-SESSION_ERRORS = frozenset(
-    {
-        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
-        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
-        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
-        ErrorCode.REBOOTSTRAP_REQUIRED,
-    }
-)
+WHOLE_RESPONSE_ERRORS = FETCH_SESSION_ERRORS | {ErrorCode.REBOOTSTRAP_REQUIRED}
 REFUSED_PARTITION_ERRORS = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
@@ -65,7 +58,8 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # APIs whose responses use the top error code only for SESSION_ERRORS
+# The responses of these APIs use the error code of the whole response only for WHOLE_RESPONSE_ERRORS.
+WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
 # A dict replaces @cache. mypy rejects @cache here: it takes a class for unhashable if its instances are unhashable.
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 
@@ -81,7 +75,7 @@ def refuse(request: Request, version: int, code: ErrorCode, message: str | None 
     is_partition_error = code in REFUSED_PARTITION_ERRORS and any(map(_is_in_topic, places))
 
     def sets(struct: type[Struct]) -> bool:
-        if code in SESSION_ERRORS:
+        if code in WHOLE_RESPONSE_ERRORS:
             return struct is kind
         return _is_in_topic(struct) if is_partition_error else not (struct is kind and kind.api_key in WITHOUT_WHOLE)
 
