@@ -8,7 +8,7 @@ from hmb.cli.shared.errors import report
 from hmb.defaults import BUG
 
 
-def test_an_internal_error_gets_a_note_that_says_where_to_report_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_gets_a_note_that_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:
     error = ZeroDivisionError("planted")
     assert report(error) is None
     assert [BUG in note for note in error.__notes__] == [True]
