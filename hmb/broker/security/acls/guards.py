@@ -22,12 +22,9 @@ def guarded(handlers: Mapping[ApiKey, Handle], authorizer: Authorizer) -> Mappin
     """Return handlers that refuse the forbidden parts of requests, and call `handlers` for the other parts."""
 
     def handler(api: ApiKey, guard: Guard) -> Handle:
-        def handle_permitted(request: Any, context: RequestContext) -> Answer:
-            return handlers[api](request, context)
-
         def handle(request: Any, context: RequestContext) -> Answer:
             access = Access(authorizer, context.client.principal, context.client.host)
-            return guard(request, context, access, handle_permitted)
+            return guard(request, context, access, handlers[api])
 
         return handle
 
