@@ -180,6 +180,7 @@ class Sender(threading.Thread):
         """Send one request for each group of batches, without waiting for the responses."""
         acks, timeout_ms = ACKS[self._settings["acks"]], int(self._settings["request_timeout"] * 1000)
         transactional_id, now = self._guarantee.transactional_id, time.monotonic()
+        expects_response = acks != Acks.NONE
         for batches in grouped:
             for batch in batches:
                 batch.uncertain_attempts += 1
@@ -189,10 +190,10 @@ class Sender(threading.Thread):
         self.connection.post_all(
             [produce_request(batches, acks, timeout_ms, transactional_id) for batches in grouped],
             version,
-            expects_response=acks != Acks.NONE,
+            expects_response=expects_response,
         )
         self._counters.posted(len(grouped))
-        if acks == Acks.NONE:
+        if not expects_response:
             for batch in self._in_flight():
                 batch.queue.in_flight = 0
                 self._completion.deliver(batch, NO_OFFSET, NO_TIMESTAMP)
