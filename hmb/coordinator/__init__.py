@@ -54,8 +54,8 @@ Read the modules and folders of this package in this order:
 - `offset_manager`      the committed offsets in memory and in the journal
 - `journal/`            the queue, the shared sync, and the formats of records
 - `transactions/`       the transaction coordinator
-- `modern/`             what the three newer kinds of groups share: consumer, share and streams groups
 - `consumer/`           the group protocol of KIP-848: consumer groups
+- `modern/`             what the three newer kinds of groups have in common: consumer, share and streams groups
 - `migration/`          a group with members moves from the classic protocol to KIP-848 and back
 - `share/`              share groups: several members read one partition, and acknowledge each record
 - `streams/`            streams groups: the broker assigns the tasks of a Kafka Streams application
