@@ -161,6 +161,6 @@ def test_of_two_concurrent_attempts_one_is_fenced(options: SinkOptions) -> None:
 
 def test_a_broker_without_transactions_is_refused(options: SinkOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     check_transactions(options)
-    monkeypatch.setattr(Cluster, "knows", lambda cluster, request: False)
+    monkeypatch.setattr(Cluster, "supports", lambda cluster, request: False)
     with pytest.raises(OptionError, match=r"exactlyOnce=true: the broker at .* has no transactions"):
         check_transactions(options)
