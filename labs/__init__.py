@@ -55,7 +55,7 @@ def load_answer(number: int) -> ModuleType:
 
 
 def load_solution(number: int) -> ModuleType:
-    """Import the solution of a lab. A lab's text uses the solution for experiments that come before the exercise."""
+    """Import the solution of a lab, for experiments that students run before they have an answer of their own."""
     return _load(next(Path(__file__).parent.glob(f"{number:02}_*")) / "solution.py")
 
 

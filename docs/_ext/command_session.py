@@ -15,11 +15,11 @@ code is 0. If a command ends with another exit code, the build fails. A command 
 background, and the page shows the first output of the command.
 
 The commands on a page use the ports 9092 to 9095. Another program may use these ports during a build, so the build
-chooses four free ports. Before the directive runs a command, it replaces the ports 9092 to 9095 in the command by the
+chooses four free ports. Before the directive runs a command, it replaces the ports 9092 to 9095 in the command with the
 free ports.
 
-In the output of the command, the directive replaces the free ports by 9092 to 9095 again, and removes the path of the
-temporary directory. The page therefore looks the same after each build.
+The output of the command contains the free ports. The directive writes the ports 9092 to 9095 in their place, and
+removes the path of the temporary directory from the output. The page therefore looks the same after each build.
 
 The directive has three options. `:files:` names files that the directive copies into the temporary directory. The names
 are relative to the page. With `:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each

@@ -9,9 +9,9 @@ With the option `:only:`, the table shows only the named settings:
     :only: retention.ms retention.bytes
     ```
 
-Each row contains the name, the default and the effect of one setting. The table of the broker's settings also shows
-whether a change takes effect at once or after a restart. A change of a topic's setting always takes effect at once. The
-table does not contain settings that have no effect in HMB.
+Each row of a table contains the name, the default and the effect of one setting. A table of settings of the broker also
+shows whether a change takes effect at once or after a restart. A change of a topic's setting always takes effect at
+once. Settings that have no effect in HMB are in no table.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ def batches_of(segment: Segment) -> list[tuple[int, Batch]]:
 def quiet() -> Iterator[None]:
     """Hide HMB's log messages in the `with` block.
 
-    A drawing can damage a log on purpose. The build then shows no errors about this damage.
+    The program that makes a drawing may damage a log on purpose. Inside the `with` block, HMB logs no errors about this
+    damage.
     """
     logger = logging.getLogger("hmb")
     level = logger.level

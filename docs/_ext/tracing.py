@@ -1,8 +1,8 @@
 """Records the calls of functions in a real run of HMB, so that a drawing can show these calls.
 
-The program of a drawing chooses some functions of HMB. `traced` records each call of these functions, in all threads
-that start inside its `with` block. `add_calls` then adds the recorded calls to the drawing. The drawing is a `Sequence`
-(sequence.py):
+The program that makes a drawing lists some functions of HMB, each in a `Watched`. `traced` records each call of these
+functions by the current thread, and by all threads that start inside the `with` block. `add_calls` then adds the
+recorded calls to the drawing, a `Sequence` (sequence.py):
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),
@@ -14,8 +14,8 @@ that start inside its `with` block. `add_calls` then adds the recorded calls to 
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
 function to the lane of the called function.
 
-The program of the drawing imports the chosen functions from HMB. If somebody renames one of these functions, the import
-fails, and Sphinx cannot build the page. A drawing therefore never shows a function that no longer exists.
+The program that makes the drawing imports the listed functions from HMB. If somebody renames one of these functions,
+the import fails, and Sphinx cannot build the page. A drawing therefore never shows a function that no longer exists.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call.
 
-    The texts `lane`, `caller` and `text` can contain values of the called function's local variables.
+    The fields `lane`, `caller` and `text` are finished texts. If the `Watched` contains a function in place of such a
+    text, this function has made the text from the local variables of the called function.
     """
 
     moment: float  # seconds since a moment that is the same for all events

@@ -11,7 +11,7 @@ table: dict[tuple[str, int], float] = {}
 
 
 def temperature(record: ConsumerRecord) -> tuple[str, int, float] | None:
-    """Return the city, the time (ms) and the degrees of an hourly event. Return None for other events."""
+    """Return the city, the time (ms) and the temperature of an event of kind "hour". Return None for other events."""
     event = json.loads(record.value)
     return (event["city"], record.timestamp, event["temperature_f"]) if event["kind"] == "hour" else None
 

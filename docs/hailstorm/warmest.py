@@ -1,6 +1,7 @@
 """Print the two cities with the highest mean temperature.
 
-Each new temperature can raise or lower the mean of a city, so the program uses only the newest mean of each city.
+The bolt `mean` computes the mean temperature of each city. With each new temperature, it sends a new mean of this city.
+The bolt `warmest` keeps only the newest mean of each city, and compares these means.
 """
 
 import heapq

@@ -208,10 +208,9 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # The test starts a second call of `poll` in the middle of a first call. Each tuple contains the published messages,
-    # and the subscribers of the two calls. With "aa", both calls poll for the subscriber 'a': they must return
-    # different messages, or one message and None if only one message exists. With "ab", the calls poll for 'a' and for
-    # 'b': both calls must return the first message.
+    # The test interrupts a call of `poll`, and calls `poll` in another thread. Each tuple contains the published
+    # messages, and the subscribers of the two calls. With "aa", both calls use the subscriber 'a', so they must not
+    # return the same message. With "ab", the calls use 'a' and 'b', so both calls must return the first message.
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

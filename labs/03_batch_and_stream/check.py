@@ -71,8 +71,8 @@ def test_forgetting(answer, rng):
 def test_copies(answer, rng):
     """A `SpeedView` counts a click only once, even if the click arrives several times.
 
-    It does not count clicks that the batch view contains. Apart from repeated clicks, the clicks arrive in the order of
-    their offsets.
+    A `SpeedView` does not count clicks that the batch view contains. The test adds the clicks in the order of their
+    offsets, and then adds one of the clicks again.
     """
     for number in range(50):
         log = random_log(rng, 2 + number // 8)

@@ -18,7 +18,7 @@ class Sessions:
         return []
 
     def close(self, watermark):
-        """Remove the sessions that no new click can extend: each new click has the time `watermark` or later.
+        """Remove the sessions that no new click can extend. The time of a new click is at least `watermark`.
 
         Return the removed sessions as a sorted list of (first time, last time, clicks, user).
         """

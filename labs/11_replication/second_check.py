@@ -62,8 +62,8 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the records of `common`. After these records, each epoch occurs in only one of the two
-        # logs, because all records of an epoch come from one leader.
+        # Both logs begin with the records of `common`. Then the logs differ: each later epoch has one leader, and the
+        # records of this leader are in only one of the two logs.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

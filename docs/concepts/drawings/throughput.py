@@ -13,7 +13,7 @@ COUNTS = (1, 2, 5, 10, 50, 100)
 
 
 def bytes_of_record(count: int) -> float:
-    """Return the bytes of a record in a batch of `count` records, plus its share of the bytes of the batch header."""
+    """Return the size of a batch of `count` records in bytes, divided by `count`."""
     batch = encode_batch([Record(timestamp=number, value=VALUE) for number in range(count)])
     return len(batch) / count
 
@@ -21,8 +21,8 @@ def bytes_of_record(count: int) -> float:
 def overhead() -> Drawing:
     """Draw one bar for each size of a batch: batches of 1, 2, 5 and more records.
 
-    The height of a bar shows how many bytes such a batch needs for each record with a value of 100 bytes. The bytes of
-    the batch header are divided among the records of the batch.
+    The value of each record has 100 bytes. The height of a bar shows the size of the batch, divided by the number of
+    its records.
     """
     sizes = {count: bytes_of_record(count) for count in COUNTS}
     in_words = ", ".join(f"{size:.0f} bytes with {count}" for count, size in sizes.items())

@@ -21,8 +21,8 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# EARLIER and LATER contain the records of a log as pairs (key, value), with one list for each segment. A first
-# compaction compacts EARLIER. The drawing shows the second compaction, which also compacts the newer records of LATER.
+# EARLIER and LATER contain the records of a log as pairs (key, value), with one list for each segment. The log is
+# compacted twice. The first compaction handles EARLIER, and the drawing shows the second one, which also handles LATER.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
