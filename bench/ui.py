@@ -204,7 +204,7 @@ def measure_page() -> dict[str, float]:
     }
 
 
-# -- what a page costs a broker at full load
+# -- the CPU time and memory that an open monitoring page costs a broker at full load
 
 
 @contextmanager
@@ -266,7 +266,7 @@ class BusyBrokers:
 
 @scenario("ui", VIEW)
 @click.option(
-    "--num-records", type=POSITIVE, default=1_000_000, show_default=True, help="Records of a run at full load."
+    "--num-records", type=POSITIVE, default=1_000_000, show_default=True, help="Records to write in each run."
 )
 def command(measurement: Measurement, num_records: int) -> None:
     """Measure the page and the metrics of a broker, with the goal beside each figure.

@@ -1,12 +1,14 @@
-"""The performance consumers: the tool of Kafka, and HMB's `perf_consumer` with record objects or with Arrow batches.
+"""Programs that read a topic as fast as they can: Kafka's `kafka-consumer-perf-test.sh` and HMB's `perf_consumer`.
+
+HMB's program reads either record objects or Arrow batches.
 
 Each consumer reads a topic with one partition from the beginning. After the last record, the consumer prints the same
 line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-A performance consumer prints ten numbers. The benchmarks use only the last number, fetch.nMsg.sec: the records per
-second, without the time in which the consumer joins its group.
+Each program prints ten numbers. The benchmarks use only the last number, fetch.nMsg.sec: the records per second,
+without the time in which the consumer joins its group.
 """
 
 from __future__ import annotations

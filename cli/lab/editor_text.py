@@ -28,7 +28,7 @@ def editor_text(page: str) -> str:
 
 
 def _answers_last(text: str) -> str:
-    """Move each folded text, such as an answer, to the end. A heading there names the question to which it belongs."""
+    """Move each text that the page hides, such as an answer, to the end, below a heading with its question."""
     answers = ["\n## Answers\n"]
 
     def move(folded: re.Match[str]) -> str:

@@ -122,9 +122,9 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error of the record that caused the loss.
 
-        A chunk can fail because of an invalid record in another chunk, if the producer has put records of both chunks
-        into one batch. If the tally knows only the error of the chunk without the invalid record, this method waits up
-        to CAUSE_TIMEOUT for the error of the other chunk.
+        The producer can put records of two chunks into one batch. If a record of chunk A is invalid, chunk B then also
+        fails. If the tally knows only the error of chunk B, this method waits up to CAUSE_TIMEOUT for the error of
+        chunk A.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

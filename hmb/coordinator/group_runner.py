@@ -59,7 +59,9 @@ class WaitingCall(Call):
         self._has_response.set()
 
     def wait(self) -> Any:
-        """Wait for the response and return it. The wait ends at a deadline of the group at the latest.
+        """Wait for the response and return it.
+
+        The wait has no timeout, because the group has deadlines, and answers each request after a limited time.
 
         Raises NETWORK_EXCEPTION if the client has disconnected. The member of this client stays in the group until the
         member's session ends, because the client can connect again.

@@ -34,7 +34,11 @@ MAX_REMEMBERED_COUNTS = 10_000  # the translator remembers at most this number o
 
 
 class OffsetTranslator:
-    """Translates offsets of groups. The translator stores each count of records, because counting is slow."""
+    """Translates committed offsets of the source to offsets at the target.
+
+    To translate some offsets, the translator must count records, which is slow. It therefore keeps these results in
+    memory.
+    """
 
     def __init__(self, source: Admin, target: Admin) -> None:
         self._source, self._target = source.cluster, target.cluster

@@ -1,8 +1,9 @@
 """Determines the names of topics in a copy, and the topics that a mirror never copies.
 
-Without MirrorMaker 2's names, a topic has the same name at the source and at the target. With these names, the topic
-`orders` of the cluster `east` becomes `east.orders`. A consumer at the target then sees from which cluster a topic
-comes, and two clusters can mirror each other: the mirror from `west` to `east` does not copy `east.orders` back.
+By default, a topic has the same name at the source and at the target. The mirror can also name topics like Kafka's
+MirrorMaker 2: the topic `orders` of the cluster `east` then becomes `east.orders`. A consumer at the target then sees
+from which cluster a topic comes, and two clusters can mirror each other: the mirror from `west` to `east` does not copy
+`east.orders` back.
 
 Source: KIP-382, "Remote Topics".
 """

@@ -81,8 +81,9 @@ def resume(
 ) -> list[MirroredPartition]:
     """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
 
-    If the mirror uses no transactions, the copy may contain records after the committed positions. `resume` compares
-    these records with the source. With transactions, a crash leaves no such records.
+    If the mirror uses no transactions, a copy may contain records after the committed position. `resume` compares these
+    records with the source, and moves the position past the equal records. With transactions, a crash leaves no such
+    records.
 
     Raises MirrorError if the group's offsets were committed by a program that is not a mirror. Raises MirrorError if
     the source ends before a position.

@@ -20,7 +20,8 @@ Before a thread of the broker decodes a request, the thread replaces its functio
 until memory is free, or raise ProtocolError. When the thread has handled the request, the thread restores the default
 function. `Dispatcher.begin` (broker/dispatch.py) replaces and restores the function.
 
-ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
+All decoders use the global object ALLOWANCE. If the allowance were a parameter of the decoders, every decoder would be
+slower.
 """
 
 from __future__ import annotations

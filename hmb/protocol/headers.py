@@ -1,12 +1,12 @@
 """The header of a request and the header of a response. Each request or response begins with its header.
 
-The headers of a request and of a response contain these fields:
+The headers of a request and of a response contain these fields. The versions are versions of the header:
     request                             response
     int16   api_key                     int32   correlation_id
-    int16   api_version                 tagged fields (version 1)
+    int16   api_version                 tagged fields (only in version 1)
     int32   correlation_id
     string  client_id (may be null)
-    tagged fields (version 2)
+    tagged fields (only in version 2)
 
 A header has its own version, but the bytes of the header do not contain this version. The API and the version of the
 message determine the header's version (see `header_version` in the classes of messages).

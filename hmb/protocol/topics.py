@@ -53,8 +53,8 @@ class PartitionId(NamedTuple):
 def java_hash(text: str) -> int:
     """Return the same hash as Java's `String.hashCode()`.
 
-    With the hash of a group id, a broker chooses the partition of the internal topic that stores the group, as Kafka
-    does.
+    An internal topic stores the groups. A broker computes the hash of a group's id, and uses the hash to choose the
+    partition for this group. Kafka chooses the same partition.
 
     The hash starts with 0. For each UTF-16 code unit of the text, the new hash is the lowest 32 bits of `31 * hash +
     unit`.

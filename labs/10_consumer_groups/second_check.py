@@ -80,8 +80,8 @@ def test_free_partitions(answer, rng):
 def test_rounds(answer, rng):
     """`rounds` returns an empty list if `owned` equals `target`.
 
-    If a partition moves between two consumers that stay in the group, it returns two assignments. In all other cases,
-    it returns one assignment.
+    If a partition moves between two consumers that stay in the group, `rounds` returns two assignments. In all other
+    cases, `rounds` returns one assignment.
     """
     for owned, target in cases(rng):
         found = list(answer.rounds(copy.deepcopy(owned), copy.deepcopy(target)))

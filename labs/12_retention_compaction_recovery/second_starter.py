@@ -18,6 +18,10 @@ def dirtiest(logs, min_ratio):
 
 
 def clean(records, checkpoint, map_size):
-    """Clean a log once. The map has room for `map_size` keys. Return the remaining records and the new checkpoint."""
+    """Clean a log once. Return the remaining records and the new checkpoint.
+
+    Records at offsets below `checkpoint` are already clean. The map with the last offset of each key has room for
+    `map_size` keys.
+    """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

@@ -218,9 +218,10 @@ class Consumer:
         """Return the next records of one partition as Arrow columns.
 
         Return None if no record has arrived within `timeout` seconds. `columns` contains the names of the wanted
-        columns, or is None for all columns. The method creates only the wanted columns, and no Python object for a
-        record. The method therefore cannot call deserializers, and raises ValueError if the consumer has deserializers.
-        The method needs pyarrow: `pip install 'hmb[arrow]'`.
+        columns, or is None for all columns. The method creates only the wanted columns.
+
+        The method creates no Python objects for the records, so it cannot call deserializers. Raises ValueError if the
+        consumer has deserializers. The method needs pyarrow: `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
         from hmb.records.fast.columns import SCHEMA

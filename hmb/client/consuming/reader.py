@@ -114,7 +114,7 @@ class AssignmentReader:
             raise ValueError(f"{partition} is not assigned to this consumer, which reads {read}") from None
 
     def seek(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        """Set the positions of partitions to these offsets, and remove their records from the buffer."""
+        """Set the position of each partition in `offsets`, and remove the partition's records from the buffer."""
         for partition in offsets:
             self.position(partition)
         level = self._settings.isolation_level

@@ -129,8 +129,8 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # After an error, the loop does not wait for other members any more. It only makes the calls of the
-                # rebalance listener that are possible without waiting.
+                # After an error, the loop no longer waits for other members. It calls the rebalance listener only if a
+                # call is already due.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

@@ -8,8 +8,8 @@ The idea: the producer requests a *producer id* from a broker once. The producer
 
 The broker remembers the last five batches of each producer in each partition. If a batch has the numbers of one of
 these five, it is a copy, and the broker drops it. If a batch begins with the next number, the broker writes it. The
-broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER, because an earlier batch is missing, or because the
-copy is too old.
+broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER. In this case, an earlier batch is missing, or the
+batch is a copy of a batch that is older than the last five.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
 producer sends the batch again. The numbers 0 to 9 are the numbers of a batch that the broker remembers. The broker
@@ -35,9 +35,9 @@ the queue. The result of the first rejected batch determines what happens to the
 - The first batch is split: the later batches keep their numbers, because the halves together have the numbers of the
   first batch.
 - The first batch is given up, and was not written: the later batches were not written either. They get new numbers.
-- The first batch is given up, but may have been written: the later batches may also have been written. A batch with an
-  unknown result keeps its numbers, and the broker drops or rejects a copy of it. The first batch that the broker has
-  certainly rejected gets new numbers in a new epoch. All batches after it also get new numbers in the new epoch.
+- The first batch is given up, but may have been written: nobody knows which of the later batches were written. A later
+  batch with an unknown result keeps its numbers. If the producer sends it again, the broker drops or rejects the copy.
+  From the first batch that the broker has certainly rejected, all batches get new numbers in a new epoch.
 
 A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
 batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a

@@ -152,8 +152,8 @@ class Producer:
         call the producer's serializers. If the records have only values, and no value is None, `send_many` takes a
         third of the time that `send` takes for the same records.
 
-        Raises the same errors as `send`. If a record causes an error, the producer still sends the records before this
-        record. The message of a KafkaError or TimeoutError contains the number of these records.
+        Raises the same errors as `send`. If a record causes an error, the producer still sends all records that precede
+        it in the lists. The message of a KafkaError or TimeoutError contains the number of these preceding records.
         """
         if self._transactions is not None:
             self._transactions.check_sending()

@@ -32,7 +32,7 @@ class MemberState(LabeledEnum):
 
 
 class MemberEvent(Enum):
-    """An event that changes the state of a member: the result of one step towards the member's target assignment."""
+    """The result of a member's step towards its target assignment. The result determines the member's next state."""
 
     MUST_REVOKE = "the member owns partitions that it must give up"
     MUST_WAIT = "other members own partitions of the target"

@@ -73,9 +73,11 @@ class TopicRegex:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of RE2/J (Kafka's library) for an error of RE2.
+    """Return the reason of an error in Kafka's words.
 
-    A message of RE2 contains a reason, a colon, and the wrong part of the expression.
+    HMB uses the library RE2. Kafka uses RE2/J, which has other words for some errors. An RE2 message consists of a
+    reason, a colon, and the wrong part of the expression. If Kafka has the same words as RE2, return the RE2 message
+    unchanged.
     """
     message = error.args[0]
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)

@@ -215,8 +215,10 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
     """Return the member's state before the request. If the client is not a member yet, return a new member.
 
-    If a static member has restarted, its request contains no member id. The result is then a copy of the old member
-    with a new member id, so it keeps the partitions. Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    If a static member has restarted, its request contains no member id. This method then returns a copy of the old
+    member with a new member id. The copy has the same partitions as the old member.
+
+    Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
     instance_id = request.group_instance_id
     if instance_id is None:

@@ -1,7 +1,7 @@
 """Partitions by topic, as records, requests and responses of modern groups contain them.
 
-A group stores an assignment as a set of `PartitionId`. A message contains one object for each topic, with the topic id
-and the numbers of the partitions.
+This module converts between two forms of an assignment. A group stores an assignment as a set of `PartitionId`. A
+message contains one object for each topic, with the topic id and the numbers of the partitions.
 """
 
 from __future__ import annotations

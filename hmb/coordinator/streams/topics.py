@@ -3,11 +3,13 @@
 A topology names the topics that it needs, but not the number of partitions of each internal topic. `configure` decides
 these numbers by four rules:
 1. All source topics must exist.
-2. A repartition topic has the number of partitions that the application chooses. Otherwise it has as many partitions as
-   the largest topic that is read by the subtopology that writes it.
+2. A repartition topic has the number of partitions that the application chooses. If the application chooses none, look
+   at the topics that are read by the subtopology that writes the repartition topic. The topic with the most partitions
+   determines the number.
 3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key,
    so these records must be in partitions with the same number. All topics of a copartition group therefore have the
-   same number of partitions. If a source topic belongs to the copartition group, this topic determines the number.
+   same number of partitions. If a source topic belongs to the copartition group, the source topic determines the
+   number.
 4. A changelog topic has one partition for each task of its subtopology.
 
 For example, topic "lines" has 4 partitions. Subtopology "0" reads "lines" and writes "count-repartition", so

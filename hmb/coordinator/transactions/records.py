@@ -61,7 +61,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]
 
 
 def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
-    """Return the record that stores a transactional id. If the id has expired, return a tombstone, which deletes it."""
+    """Return the record to write for a transactional id, in a list. For an expired id, the record is a tombstone."""
     key = encode_key(TransactionLogKey(transactional_id=transaction.transactional_id))
     if transaction.state is TransactionState.DEAD:
         return [(key, None)]

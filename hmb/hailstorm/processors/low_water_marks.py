@@ -41,9 +41,9 @@ class LowWaterMarks:
         self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> bool:
-        """Store the mark of the sender of these payloads. Return whether the minimum moved in any partition.
+        """Store the new mark of the sender of `payloads`. Return whether the smallest mark of a partition increased.
 
-        Raises AssertionError if the mark went back, which is an internal error.
+        Raises AssertionError if the sender's mark is smaller than before, which is an internal error.
         """
         moved: dict[TopicPartition, int] = {}
         sender = payloads.sender

@@ -228,8 +228,10 @@ class Compaction:
         """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
 
         `is_needed` is True while the log has batches of the transaction. If `is_needed` is False, the marker gets a
-        delete horizon: the time from which on compaction drops the marker. But the log must keep the last batch of each
-        producer. If the marker is in this last batch, compaction drops only the marker, and keeps the empty batch.
+        delete horizon, which is a time. Compaction drops the marker only after this time.
+
+        The log must keep the last batch of each producer. If the batch of the marker is the last batch of its producer,
+        compaction drops the marker, but keeps the batch without records.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view

@@ -292,10 +292,11 @@ def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> 
 
 
 class OpenFiles:
-    """The files that are open in this process, at most `limit`. All methods are thread-safe without a lock.
+    """The open files of this process. `limit` is the number of files that may normally be open.
 
-    If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. So the
-    process may have more than `limit` open files: at most one more for each such thread.
+    If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. For
+    each such thread, the process may have one open file more than `limit`. All methods are thread-safe, and callers
+    need no lock.
     """
 
     def __init__(self, limit: int) -> None:

@@ -19,13 +19,13 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# MAX_UNINDEXED is the largest append (bytes) that the broker expects. The broker adds at most one index entry for each
-# append, and only if more bytes than the index interval follow the last entry. So after a clean stop, at most one index
+# MAX_UNINDEXED is the largest append (bytes) that the broker expects. An append adds an index entry if the bytes after
+# the last entry are more than the index interval. Otherwise, it adds none. So after a clean stop, at most one index
 # interval and one append follow the last index entry.
 #
-# If more bytes follow the last index entry, the indexes may be wrong, so the broker checks the whole segment. For a
-# broker whose `max.message.bytes` allows larger appends, this check can be unnecessary, but it only makes the start
-# slower.
+# If the bytes after the last index entry are more than the index interval plus MAX_UNINDEXED, the indexes may be wrong.
+# The broker then checks the whole segment. For a broker whose `max.message.bytes` allows larger appends, this check can
+# be unnecessary, but it only makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 
