@@ -120,7 +120,7 @@ def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
 def command(measurement: Measurement, versus: peers.Installation | None, size: int, codecs: list[str]) -> None:
     """Measure how long compaction takes, and its CPU time.
 
-    HMB and Kafka 4.3.0 compact copies of the same segments alternately.
+    In each round, HMB and Kafka 4.3.0 get copies of the same segments, and compact them one after the other.
     """
     kinds = broker_kinds(versus)
     progress = measurement.progress(len(codecs) * len(kinds) * measurement.round_count)

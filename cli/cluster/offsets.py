@@ -53,12 +53,13 @@ def command(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Show the first offset of each partition of TOPICS, and the offset of its next record.
+    """Show the first offset and the end offset of each partition of TOPICS.
 
     Without TOPICS, show all topics.
 
-    The span is the difference between the two offsets. A partition contains at most this number of records. It contains
-    fewer if compaction has removed records, or if some of the offsets are transaction markers.
+    The end offset is the offset that the next new record will get. The column "span" shows the end offset minus the
+    first offset. A partition contains at most this number of records. It contains fewer if compaction has removed
+    records, or if some of the offsets are transaction markers.
 
     With --time, show the offset of the first record at or after a time in each partition. TIME is 2026-02-14T10:30:00Z,
     seconds or milliseconds since 1970, -1h30m for a time before now, or one of earliest, latest, max-timestamp (the

@@ -38,9 +38,9 @@ class Exercise:
     """One of the two exercises of a lab: its name, and the names of its files. All labs use the same file names."""
 
     name: str
-    starter: str  # the beginning of an answer, in the folder of the lab
-    check: str  # the tests of the requirements, in the folder of the lab
-    answer: str  # the student's answer, in the folder in which the student works
+    starter: str  # a file in the folder of the lab: the beginning of an answer
+    check: str  # a file in the folder of the lab: the tests of the requirements
+    answer: str  # a file in the folder in which the student works: the answer
 
 
 FIRST = Exercise("first", "starter.py", "check.py", "answer.py")

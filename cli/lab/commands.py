@@ -283,9 +283,11 @@ def export(number: int, target: str, exercise: Exercise) -> None:
 def grade(ctx: click.Context, folder: Path, as_csv: bool) -> None:
     """Check the answers of a whole class, which are in files DIR/STUDENT/lab-NN/answer.py.
 
-    Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. STUDENT is the name of a student, from which
-    the command computes the seed of the random cases. If one student has submitted an answer to a lab, the command
-    expects an answer from every student. It prints a line for each missing answer, and the exit code is then 1.
+    Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. DIR contains a folder for each student, and
+    STUDENT is the student's name. The command computes the seed of the random cases from this name.
+
+    If at least one student has submitted an answer to a lab, the command expects an answer from every student. It
+    prints a line for each missing answer, and the exit code is then 1.
     """
     try:
         found = grading.submissions(folder)

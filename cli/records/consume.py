@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
 RETRY_FOR = 30.0  # seconds for which the command tries to reconnect to a broker
-SOON = 1000  # ms; if fetch.max.wait.ms is higher, a broker without new records responds late
+SOON = 1000  # the longest `fetch.max.wait.ms` (ms) with which a broker without new records still responds soon
 POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
 
 

@@ -169,7 +169,7 @@ class ConsumeOptions:
 def _can_wait(start: Offset | None, until: Until) -> bool:
     """Return whether `hmb consume` can wait for a topic that does not exist.
 
-    The command cannot wait if the user names an end, or an offset at which to start, such as 12 or +12.
+    The command cannot wait if the user sets an end of the range, or starts at an offset such as 12 or +12.
     """
     from hmb.client.offsets import FromStart
 

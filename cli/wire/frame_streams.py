@@ -133,9 +133,9 @@ class _FrameStream(ABC):
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
-        """Read the first bytes of a frame, and decide whether the stream keeps the frame until it is complete.
+        """Read the first bytes of a frame. Then decide whether to pass them on now, or only when the frame is complete.
 
-        If the first bytes cannot be a frame, the stream no longer looks for frames.
+        If the first bytes are not the beginning of a frame, the stream passes all further bytes on unchanged.
         """
         if self._has_bad_size():
             is_tls = not self._position and self._kept.startswith(TLS_HANDSHAKE)

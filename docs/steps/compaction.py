@@ -88,7 +88,7 @@ def rounds(log: Log, before: State) -> list[Step]:
     first_dirty = clean(log, work, max_memory=MEMORY, now=NOW, throttle=throttle())
     on_disk = records_of(log)
     if [record.offset for record in on_disk if record.offset < work.end] != [record.offset for record in state.kept]:
-        raise AssertionError("the cleaner and the rule keep different records")
+        raise AssertionError("the cleaner keeps other records than `second_pass`")
     after = State("after the round", on_disk, bases_of(log), [], [], {}, [])
     caption = (
         f"The cleaner replaces the old segments. The log now has {len(on_disk)} records, and each has its old offset. "

@@ -157,7 +157,7 @@ class GroupCoordinator:
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._table.find_or_make(key.group)  # If a group has no other records, it only stores offsets.
             self._offset_manager.replay(key, value, producer_id)
-        else:  # Each record of a group of another protocol contains one part of the group's state.
+        else:  # A group that is not classic has several records; each contains a part of its state.
             self._replay_part(key, value)
 
     def _replay_part(self, key: Key, value: Value) -> None:

@@ -6,11 +6,11 @@ simulation selects one of the possible actions. Each channel and each processor 
 make progress much more slowly than others. The possible actions:
     deliver     the first payloads of one channel (each channel keeps its order; two channels can overtake each other)
     read        a spout takes the next few records
-    watch       a processor receives the next master state, or the newest one: a watch can skip values
-    save        first the state of a processor is stored; in a later step the processor is notified
+    watch       a processor receives the next master state, or skips some states and receives the newest one
+    save        the state of a processor is stored, or (in a later step) the processor learns that its state is stored
     negotiate   the negotiator reads the registry, and takes a step
     crash       a processor or the negotiator loses everything it had in memory
-    hang        a negotiator that has lost its session takes one more step
+    hang        a negotiator that paused, and lost its session in the meantime, takes one more step
 
 In the simulation, a processor that has not yet seen a new epoch continues in the old epoch, like a process that hung.
 All processors of the new epoch must refuse payloads of the old epoch, and the store must refuse snapshots of the old
@@ -47,7 +47,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-PATIENCE = 30.0  # seconds for FEW_RECORDS records, and longer for more, because a slow bolt needs time for its backlog
+# A run with at most FEW_RECORDS records has this time (s). A run with more records has more time, because a slow bolt
+# needs time for its backlog.
+PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
 MAX_RECORDS_OF_STEP = 3  # records that a spout takes in one step, if its partition is short
@@ -87,7 +89,7 @@ class SimulationResult:
     """The result of a run of the simulation.
 
     states      bolt name -> the merged state of its instances
-    windows     name of a bolt with windows -> window -> its content at the end, or when the bolt dropped the window
+    windows     name of a bolt with windows -> window -> the last content of this window
     late        bolt name -> the number of tuples that came after all their windows were closed
     late_records  spout name -> the number of records that the spout left out because they were late
     """

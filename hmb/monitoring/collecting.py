@@ -335,7 +335,7 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
 def _transactions(transactions: TransactionCoordinator) -> list[TransactionInfo]:
     try:
         found = transactions.list()
-    except KafkaError:  # The broker still loads its transactions.
+    except KafkaError:  # The broker has not finished loading its transactions.
         return []
     return [
         TransactionInfo(

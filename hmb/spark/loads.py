@@ -70,8 +70,8 @@ if TYPE_CHECKING:
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
 CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")  # options that a load sets itself
 RECORDS_PER_RUN = 10_000_000
-# The scheme of a URI has at least two letters here, so that the path "a:/data" is not read as a URI. The expression
-# accepts one slash after the scheme, because the class Path shortens "hdfs://host" to "hdfs:/host".
+# The scheme of a URI has at least two letters here, so that the path "a:/data" is not read as a URI. After the scheme,
+# the expression accepts one or more slashes, because the class Path shortens "hdfs://host" to "hdfs:/host".
 URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?://)?(.*)", re.IGNORECASE | re.DOTALL)
 
 

@@ -18,8 +18,8 @@ option, even if it has the prefix `kafka.`, such as `kafka.isolation_level`. Thi
 in a streaming query, a time before 1970, and a partition that is not a number. The connector ignores these mistakes.
 
 Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted, but have no effect. The client uses its own timeouts
-instead (kafka.request.timeout.ms). The option subscribePattern is a regular expression of Python. In rare cases, the
-same expression has a different meaning in Java, and so in Spark's Kafka connector.
+instead (kafka.request.timeout.ms). The option subscribePattern is a regular expression of Python. Spark's Kafka
+connector uses Java's regular expressions. In rare cases, the same expression has a different meaning in Java.
 """
 
 from __future__ import annotations

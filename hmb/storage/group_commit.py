@@ -92,8 +92,9 @@ class GroupCommit:
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
         """Write all records at offsets below `end_offset` to the disk, and wait until the disk has written them.
 
-        `begin` gets the recovery point: the offset below which all records are on disk. `begin` returns the files that
-        contain records at or above this offset. `clock` returns the time in ms. Raises KAFKA_STORAGE_ERROR.
+        This method calls `begin` with the recovery point: the offset below which all records are on disk. `begin`
+        returns the files that contain records at or above this offset. `clock` returns the time in ms. Raises
+        KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             self.raise_if_failed()

@@ -36,9 +36,9 @@ def test_copies(answer):
 
 
 def test_window(answer):
-    """A `Receiver` ignores a message that is too early.
+    """A `Receiver` ignores a message whose number is too large.
 
-    Let n be the number of the next missing message. A message with the number n + `window` or larger is too early.
+    Let n be the number of the next missing message. A number is too large if it is n + `window` or larger.
     """
     for window in (1, 2, 4):
         processed = []
@@ -81,7 +81,7 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """Each call of `send` gets the first `window` messages that are not acknowledged yet."""
+    """`send_window` passes the first `window` unacknowledged messages to each call of `send`."""
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0
         answer.send_window(list(MESSAGES), window, link.send)

@@ -1,4 +1,4 @@
-"""A broker with real sockets. A test chooses its responses with one function for all requests."""
+"""A broker with real sockets, for tests. A test passes one function, which returns the response to each request."""
 
 from __future__ import annotations
 

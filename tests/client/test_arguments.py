@@ -86,7 +86,10 @@ def test_a_mistake_with_a_new_consumer_gets_a_clear_message(
     [
         (lambda it: it.seek(("t", 0), 5), r"a partition must be TopicPartition\('t', 0\), not \('t', 0\)"),
         (lambda it: it.seek("t", 5), r"a partition must be TopicPartition\(topic, number\), not 't'"),
-        (lambda it: it.seek("t", 0, 5), r"a partition is one argument: seek\(TopicPartition\('t', 0\), 5\)"),
+        (
+            lambda it: it.seek("t", 0, 5),
+            r"pass the topic and the partition number as one object: seek\(TopicPartition\('t', 0\), 5\)",
+        ),
         (lambda it: it.pause("t"), "a partition must be TopicPartition"),
         (lambda it: it.position(("t", 0)), "a partition must be TopicPartition"),
         (lambda it: it.seek_to_time(datetime.now(UTC)), r"int\(when.timestamp\(\) \* 1000\)"),

@@ -108,7 +108,7 @@ def produced(connection: Connection, topic: str, data: bytes) -> dict[str, Any]:
 def _without_limits(message: str) -> str:
     """Return an error message without its time limits, because they depend on the current time.
 
-    HMB and Kafka word the error of a missing key differently, so both of its messages become "no key".
+    For a missing key, HMB and Kafka have different messages. This function replaces both messages by "no key".
     """
     return "no key" if "key" in message else re.sub(r"\[-?\d+, -?\d+\]", "[limits]", message)
 

@@ -1,4 +1,4 @@
-"""Tests exactly-once processing with real clients.
+"""Tests of exactly-once processing with real clients.
 
 Each client copies a topic in transactions, which also contain the offsets of the read records. The client aborts some
 of the transactions.

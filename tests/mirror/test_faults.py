@@ -46,7 +46,7 @@ def test_a_crash_before_a_commit_neither_loses_nor_repeats_records(
     for number in range(40):
         source.produce("orders", f"value {number}", partition=number % 2)
     with monkeypatch.context() as patch:
-        crash_instead_of_commit(patch, 2)  # The first commit stores the positions before the first record.
+        crash_instead_of_commit(patch, 2)  # The mirror makes the first commit before it copies a record.
         with pytest.raises(CrashError):
             mirror(is_transactional=transactional).run()
     assert len(target.records("orders")) == 40  # The records are written, but their positions are not committed.

@@ -5,8 +5,8 @@ damage happens after a normal stop, after a kill, or while a broker runs. Then c
 starts, and clients read all data again. The damage must have one of three outcomes:
 
 - *harmless*: clients see the same records, offsets, committed offsets of groups, transactions and settings;
-- *reported*: the broker logs the path of the file. It serves all records of intact batches, and no wrong record. No
-  aborted record is visible, no end offset is lower, and the next start reports nothing;
+- *reported*: the broker logs the path of the file, and the next start reports nothing. Clients get all records of
+  intact batches, no wrong record, and no aborted record. No end offset is lower than before the damage;
 - *refused*: the start fails, and names the path of the file. This is allowed if the broker cannot rebuild the file's
   data, or if a directory has the file's name.
 

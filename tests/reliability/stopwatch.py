@@ -24,7 +24,7 @@ from pathlib import Path
 
 from hmb.bench.peers import cpu_seconds
 
-Waits = dict[str, int]  # the id of each thread -> the ns for which the thread has waited for a processor
+Waits = dict[str, int]  # the id of each thread -> the ns for which the thread has waited for a CPU
 
 
 def waits_of(pid: int) -> Waits:

@@ -21,8 +21,8 @@ budget is 16 MB and the largest request has 100 MB, all requests together use at
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.
 
-A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
-polls (`watchers`). The broker then answers these Fetch requests early, and their memory becomes free.
+A long poll is a Fetch request that waits for new records. A waiting request keeps its memory. If another request needs
+memory, the broker wakes all long polls, and answers them early. Their memory then becomes free.
 
 The setting `queued.max.request.bytes` comes from Kafka. Its default in Kafka is no limit. Kafka counts only the bytes
 of frames, but HMB counts the bytes of frames and of decoded values.
@@ -131,7 +131,7 @@ class Account:
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 
     def __init__(self, memory: RequestMemory | None, frame_size: int) -> None:
-        """Create an account for a request with a frame of `frame_size` bytes.
+        """Begin to count the memory of a request. The request's frame has `frame_size` bytes.
 
         If `memory` is None, the account counts nothing.
         """

@@ -27,10 +27,9 @@ class JournalTopic:
     def logs(self) -> Mapping[int, Log]:
         """Return the logs of the topic's partitions, or an empty mapping if the topic does not exist.
 
-        The coordinator computes a group's partition: the hash of the group's name, modulo the number of partitions. If
-        this number changed while the broker runs, the coordinator would look for a group in another partition than the
-        one that stores the group. If a client adds partitions to the topic, this method therefore returns the new
-        partitions only after the next start of the broker.
+        If a client adds partitions to the topic, this method returns the new partitions only after the next start of
+        the broker. The reason: a group's partition is the hash of the group's name, modulo the number of partitions. If
+        this number changed while the broker runs, a running group would suddenly belong to another partition.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:

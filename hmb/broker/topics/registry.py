@@ -185,7 +185,7 @@ class Topics:
     def _make_partitions(
         self, wanted: Sequence[NewPartitions], outcomes: Sequence[KafkaError | None]
     ) -> list[KafkaError | None]:
-        """Create new partitions for several topics. If one of them cannot be created, create none.
+        """Create new partitions for several topics. If one partition cannot be created, create none for any topic.
 
         `outcomes` contains one entry for each topic: an error if the caller has refused the topic, or None. This method
         creates partitions only for the topics with the entry None. The result contains the errors in `outcomes` and the

@@ -38,7 +38,7 @@ class AssignedPartitions:
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"
-            raise TypeError(f"a partition is one argument: seek({its_own}, {more[0]!r})")
+            raise TypeError(f"pass the topic and the partition number as one object: seek({its_own}, {more[0]!r})")
         check_partition(partition)
         check_offset(offset)
         with self._thread_check:

@@ -109,7 +109,7 @@ def _check(name: str, column: Column) -> None:
         raise TypeError(f"{name}s are a list of bytes, not {type(column).__name__}; to send one record, use send")
     elif not all(issubclass(kind, bytes | None) for kind in set(map(type, column))):
         number, item = next((number, item) for number, item in enumerate(column) if not isinstance(item, bytes | None))
-        raise TypeError(f"{name} {number} is bytes or None, not {type(item).__name__}")
+        raise TypeError(f"{name} {number} must be bytes or None, not {type(item).__name__}")
 
 
 def _items(piece: Column) -> Sequence[bytes | None]:

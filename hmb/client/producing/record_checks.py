@@ -56,4 +56,4 @@ def check_timestamp(timestamp: int) -> None:
 
 def _not_bytes(name: str, item: object) -> int:
     hint = "; a text has .encode()" if isinstance(item, str) else ""
-    raise TypeError(f"{name} is bytes or None, not {type(item).__name__}{hint}")
+    raise TypeError(f"{name} must be bytes or None, not {type(item).__name__}{hint}")

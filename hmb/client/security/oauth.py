@@ -31,7 +31,7 @@ CLIENT_ID, CLIENT_SECRET = (f"sasl.oauthbearer.client.credentials.client.{name}"
 SCOPE = "sasl.oauthbearer.scope"
 NAMES = [TOKEN, ENDPOINT, CLIENT_ID, CLIENT_SECRET, SCOPE]
 SECRETS = {TOKEN, CLIENT_SECRET}
-TIMEOUT = 10.0  # seconds until the identity provider must have answered
+TIMEOUT = 10.0  # the time limit (s) for the answer of the identity provider
 ALLOWED = re.compile(r"[-_.+~/=A-Za-z0-9]+")  # the characters of a token
 TokenSource = Callable[[], str]  # returns a token
 

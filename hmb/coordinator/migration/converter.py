@@ -126,7 +126,9 @@ class GroupConverter:
             classic_requests.join(group, call, request, self._topics, now, may_describe)
         elif group.kind is GroupType.SHARE or (group.kind is GroupType.STREAMS and not group.is_empty):
             refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-            group.responses.append((call, refused))  # An exception would add the request's member id to the response.
+            # The error is sent as a response without a member id. If this method raised it instead, the response would
+            # contain the request's member id.
+            group.responses.append((call, refused))
         elif not isinstance(group, ClassicGroup) and request.member_id:
             why = f"group {group.group_id!r} has no member {request.member_id!r}"
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)

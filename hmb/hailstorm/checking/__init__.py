@@ -17,9 +17,8 @@ Besides the mistakes of single bolts, the check of a topology finds five more ki
 - The grouping of a bolt differs from the keys of its state, and the bolt has several instances. Two tuples of one key
   can then reach different instances, and each instance computes only a part of the result.
 - The result depends on the order of events. The check runs the topology in the simulation, in many orders of events and
-  with crashes. All runs must end with the same states. For example, a bolt may sum up the running values of another
-  bolt. Both bolts obey the monoid laws, but the sum depends on the order in which tuples of different partitions
-  arrive.
+  with crashes. All runs must end with the same states. For example, bolt A sends its current count after each tuple,
+  and bolt B adds these counts. The sum then depends on the order in which tuples of different partitions arrive at A.
 
 **Windows.** Two correct runs can end with different open windows. A bolt drops a window when a snapshot begins after
 the end of the window, and the moment of a snapshot differs from run to run. The *content* of a window must be the same

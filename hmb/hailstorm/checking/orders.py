@@ -186,7 +186,7 @@ def _order_problem(
 
 
 def _result(monoid: Monoid[Any], state: Any) -> Any:
-    """Return the result of a state, which a message shows to the user. If the monoid raises an error, return None."""
+    """Return the result of a state, for a message to the user. If the monoid raises an error, return None."""
     try:
         return monoid.result(state)
     except Exception:  # noqa: BLE001  # A user's monoid can raise anything. The message then shows the state itself.

@@ -138,9 +138,9 @@ class CountMin(MapOf):
 class Quantiles(MapOf):
     """Estimates of the quantiles of numbers, for example the median. A state maps buckets to counts.
 
-    Bucket i of the positive numbers holds the numbers in (g**(i-1), g**i], with g = (1 + error) / (1 - error). The
-    sketch returns the middle of a bucket, which differs from each number of this bucket by at most `error` times the
-    number. The key of a bucket is (1, i) for positive numbers, (-1, i) for negative numbers, and (0, 0) for 0.
+    Bucket i of the positive numbers holds the numbers in (g**(i-1), g**i], with g = (1 + error) / (1 - error). For a
+    number x in a bucket, the sketch returns the middle of this bucket. The middle differs from x by at most `error`
+    times x. The key of a bucket is (1, i) for positive numbers, (-1, i) for negative numbers, and (0, 0) for 0.
     """
 
     def __init__(self, error: float = 0.01) -> None:

@@ -62,10 +62,13 @@ class Negotiator:
         self._stale: str | None = None  # why the store refused the present epoch; None if the store accepts the epoch
 
     def step(self, view: RegistryView) -> MasterState | None:
-        """Take at most one step of the negotiator's table, and return the new master state.
+        """Act on at most one event, and return the new master state. The table `steps.STEPS` lists the possible events.
 
-        Return None if no event of the table has occurred, or if the snapshot store refuses this negotiator's epoch.
-        Raises SnapshotError if the store cannot record an epoch or a complete clock.
+        Return None if none of these events has occurred. Also return None if another negotiator has begun a newer
+        epoch, because the snapshot store then refuses the epoch of this negotiator.
+
+        Raises SnapshotError if the store cannot record the start of an epoch, or that the snapshots of all processors
+        are complete.
         """
         situation = self._situation(view)
         for step in self.steps:

@@ -235,10 +235,10 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that waited because they are above the clock of the snapshot.
+        """Process the tuples that had to wait until the snapshot is ready to save.
 
-        While they waited, the bolt held its low water mark at this clock. The bolt now sends its present low water
-        mark.
+        The snapshot contains only tuples at offsets below its clock. While other tuples waited, the bolt sent no low
+        water mark above the clock. The bolt now sends its present low water mark.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:

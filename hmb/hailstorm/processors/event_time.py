@@ -22,9 +22,9 @@ for `idle_after` seconds, it therefore sends the time mark IDLE, which is above 
 record again, the event time of this record can be before the watermark. If a window of this record is already closed,
 the bolt does not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
 
-Whether a partition is idle depends on the moment at which the spout reads the partition, so a replay may come to
-another decision. In each snapshot, a bolt therefore saves its event-time watermark together with its state. A replay
-from this snapshot begins with the same closed windows.
+A spout decides that a partition is idle at the moment when it reads the partition. In a replay, the spout may decide
+differently, so the watermark may differ. In each snapshot, a bolt therefore saves its event-time watermark together
+with its state. A replay from this snapshot begins with the same watermark, and so with the same closed windows.
 
 A bolt can leave out a record because the record's partition was idle before. A run over the complete topic, in which no
 partition is idle, can count the same record, so the two results can differ. If the records of a partition can pause,

@@ -32,7 +32,7 @@ Machine = SpoutMachine | BoltMachine | SinkMachine
 
 
 class Participant:
-    """A processor as the negotiator sees it: its state machine in the present epoch, and its report in the registry.
+    """A processor in the present epoch: its state machine, and the report that the negotiator reads in the registry.
 
     The function `first_offset` returns the offset at which a spout begins if no snapshot exists.
     """

@@ -33,7 +33,7 @@ Read in this order:
 - `settings`            the options of a run, and its result
 - `base`, `threads`     start a topology, start crashed processors again, return the result
 - `processes`, `worker` the same with processes instead of threads; `__main__` is the program of a worker process
-- `single`              runs only some processors in this process, for `serve`
+- `single`              the function `serve`: runs some processors here, and other processes run the rest
 - `restarts`            ends a topology whose processors crash again and again
 - `start_deadline`      replaces workers whose processors do not register in time
 - `topics`              the partitions of the topics that the spouts read

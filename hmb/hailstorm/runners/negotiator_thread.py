@@ -81,7 +81,7 @@ class NegotiatorThread(threading.Thread):
 
     @property
     def has_ended(self) -> bool:
-        """Whether this negotiator has published the end of the topology."""
+        """True if this negotiator has published a master state that ends the topology."""
         return self.last is not None and self.last.phase is MasterPhase.ENDED
 
     def _serve_a_session(self) -> None:

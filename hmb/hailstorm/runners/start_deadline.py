@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from hmb.hailstorm.master import MasterPhase, MasterState
 
-LONGEST_LIMIT = 60.0  # seconds; the limit does not double beyond this time
+LONGEST_LIMIT = 60.0  # seconds; a doubled limit is at most this long, unless `start_timeout` is longer
 
 
 class StartDeadline:

@@ -210,7 +210,7 @@ class DirectorySnapshotStore:
                 except BlockingIOError:
                     if time.monotonic() >= deadline:
                         what = f"another process has locked the snapshot store {self.directory} for {LOCK_TIMEOUT:g} s"
-                        raise SnapshotError(f"{what}: end the process that hangs") from None
+                        raise SnapshotError(f"{what}: end that process") from None
                     time.sleep(0.001)
             yield
 

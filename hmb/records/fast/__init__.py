@@ -31,9 +31,9 @@ is not plain, it stops. A slower decoder then decodes all the records again:
     after `compaction`         `raw_records`, which can decode all records
     after `columns`            `consumer_records`
 
-A fast decoder also stops at damaged records. It does not report the damage: the slower decoder, which decodes the
-records again, raises the error. So only `hmb.records.record` and `raw_records` contain error messages. Tests compare
-the results of each fast module with the results of `hmb.records.record`, for valid and for damaged bytes.
+A fast decoder stops at a damaged record, and does not report the damage. A slower decoder then decodes the records
+again, and raises the error. So only the decoders `hmb.records.record` and `raw_records` contain error messages. Tests
+compare the results of each fast module with the results of `hmb.records.record`, for valid and for damaged bytes.
 
 Read in this order:
 - `plain`             tables and an exception for all fast decoders

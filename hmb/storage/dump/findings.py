@@ -15,7 +15,9 @@ from typing import ClassVar
 from hmb.storage.dump.entries import Entry
 
 MAX_FINDINGS = 1000  # the most findings of one kind in one file; a compacted log may have millions of gaps
-FEW = 5  # the most findings with `verify`; if a log is cut, each index entry after the cut is a finding
+# With `verify`, the dump shows at most FEW findings of one kind in one file. For example, if a log was cut, each index
+# entry after the cut is a finding.
+FEW = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -351,4 +351,4 @@ def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterato
                 if aborted := state.replay(whole):
                     yield aborted
     except KafkaError as error:  # This segment was not checked before.
-        LOGGER.error("%s: %s; the producers of later batches are unknown", segment.path, error.message)
+        LOGGER.error("%s: %s; the broker does not know the producers of the later batches", segment.path, error.message)

@@ -130,11 +130,11 @@ class Faults:
         """Add a fault for requests of an API, and return it.
 
         `topic`, `partition` and `client_id` select requests. Without these arguments, all requests of the API match.
-        The first request that the fault changes is the matching request number `nth`. The fault changes at most `times`
-        requests (None: no limit). Raises FaultError if the fault is not possible. These arguments set the effect:
+        The fault starts with matching request number `nth`, and changes at most `times` requests (None: no limit).
+        Raises FaultError if the fault is not possible. These arguments set the effect:
 
         - `error`: answer with this error code for the selected topics, and leave these topics unchanged
-        - `takes_effect`: handle the request as without a fault, and then answer with `error`
+        - `takes_effect`: handle the request normally, and then answer with `error`
         - `delay`: wait for this time (seconds, or a text such as `500ms`) before the request is handled
         - `drop`: handle the request, but send no response
         - `cut`: close the connection, either "before" or "after" the request takes effect

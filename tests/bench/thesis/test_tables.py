@@ -1,4 +1,4 @@
-"""Tests of the tables for the thesis: they compare the thesis's ratios and the measured ratios with goals."""
+"""Tests of the tables that compare the ratios in the thesis, and the measured ratios, with goals."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
 def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
     """The broker defers the response until the records are on disk.
 
-    The quota counts the bytes of the request earlier, when no response exists yet.
+    The quota counts the bytes of the request before the response exists.
     """
     with hmb.Broker(config={"log.flush.acks.all": True}) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:

@@ -89,7 +89,8 @@ def test_each_option_becomes_a_part_of_the_acl(run: Hmb, admin: list[str]) -> No
 def test_two_phase_commit_is_an_operation(run: Hmb, admin: list[str]) -> None:
     """`hmb acls` accepts the operation TwoPhaseCommit.
 
-    Before a bug was fixed, the broker refused this operation, because its number belonged to another enum.
+    Before a bug was fixed, the broker did not know the number of this operation, because the number was defined in
+    another enum.
     """
     run("acls", "add", "--transactional-id", "x", *ALICE, "--operation", "TwoPhaseCommit", *admin)
     assert rights(run, admin) == {("TRANSACTIONAL_ID", "x", "TWO_PHASE_COMMIT")}

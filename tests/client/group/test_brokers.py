@@ -105,7 +105,8 @@ def test_offsets_of_a_group_without_members(servers: str) -> None:
     answers: list[Exception | None] = []
     for number in range(3):
         offsets.commit_async({first: OffsetAndMetadata(number)}, lambda them, error: answers.append(error))
-    offsets.commit({second: OffsetAndMetadata(9)})  # The broker first answers the three commits above.
+    # The broker answers in the order of the requests, so this commit ends after the three commits above.
+    offsets.commit({second: OffsetAndMetadata(9)})
     assert answers == [None, None, None]
     assert offsets.committed([first])[first] == OffsetAndMetadata(2)
     assert offsets.committed([]) == {} and offsets.metadata.generation_id == -1

@@ -87,7 +87,7 @@ class Driven:
 
 
 def joined_as(*members: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
-    """Return members as a JoinGroup response lists them for the leader. All members subscribe to topic a."""
+    """Return the members in a JoinGroup response to the leader. All members subscribe to topic a."""
     subscription = subscriptions(["range"], ["a"], owned(), owned(), -1)[0].metadata
     return [JoinGroupResponse.JoinGroupResponseMember(member_id=it, metadata=subscription) for it in members]
 

@@ -78,8 +78,8 @@ def test_an_empty_list(producer: Producer) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([b"1", "2"],), TypeError, "value 1 is bytes or None, not str"),
-        (([b"1"], [2]), TypeError, "key 0 is bytes or None, not int"),
+        (([b"1", "2"],), TypeError, "value 1 must be bytes or None, not str"),
+        (([b"1"], [2]), TypeError, "key 0 must be bytes or None, not int"),
         ((b"12",), TypeError, "values are a list of bytes, not bytes; to send one record, use send"),
         (([b"1", b"2"], [b"k"]), ValueError, "there are 2 values, but 1 keys"),
         (([b"1"], None, None, None, [-5]), ValueError, "the timestamp -5 is not milliseconds"),

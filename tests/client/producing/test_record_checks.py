@@ -27,9 +27,9 @@ def test_the_broker_accepts_the_largest_record_that_the_client_allows(servers: s
 @pytest.mark.parametrize(
     ("record", "error", "message"),
     [
-        ({"value": "text"}, TypeError, r"value is bytes or None, not str; a text has \.encode\(\)"),
-        ({"value": b"", "key": 1}, TypeError, "key is bytes or None, not int"),
-        ({"value": b"", "headers": [("h", "text")]}, TypeError, "header 'h' is bytes or None, not str"),
+        ({"value": "text"}, TypeError, r"value must be bytes or None, not str; a text has \.encode\(\)"),
+        ({"value": b"", "key": 1}, TypeError, "key must be bytes or None, not int"),
+        ({"value": b"", "headers": [("h", "text")]}, TypeError, "header 'h' must be bytes or None, not str"),
         ({"value": b"", "headers": [(b"h", b"")]}, TypeError, "the name of a header is a str, not bytes"),
         ({"value": b"", "headers": [("\ud800", b"")]}, ValueError, "surrogates not allowed"),
         ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not milliseconds"),

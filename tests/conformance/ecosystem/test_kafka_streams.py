@@ -1,8 +1,8 @@
 """Kafka Streams 4.3.0 counts words on HMB with both group protocols, and goes on after a kill (KIP-1071).
 
-The application runs exactly once (`exactly_once_v2`). The first instance is killed while it counts, so its transaction
-stays open until it times out. The second instance restores the counts from the changelog topic. Each word must then be
-counted exactly as often as it was written.
+The application uses exactly-once processing (`exactly_once_v2`). The first instance is killed while it counts, so its
+transaction stays open until it times out. The second instance restores the counts from the changelog topic. Each word
+must then be counted exactly as often as it was written.
 """
 
 from __future__ import annotations

@@ -234,8 +234,8 @@ def test_a_record_without_a_rebalance_timeout_uses_the_session_timeout() -> None
 def test_restored_members_get_a_new_session_at_the_end_of_the_load(driver: GroupDriver) -> None:
     """Restored members get a new session when the broker has loaded all groups.
 
-    Before a bug was fixed, their sessions had expired if loading took longer than the session timeout. The coordinator
-    then removed all members.
+    Before a bug was fixed, the old sessions continued. If loading took longer than the session timeout, the sessions
+    were then expired, and the coordinator removed all members.
     """
     (member_id,) = driver.stable("a")
     assert driver.written is not None

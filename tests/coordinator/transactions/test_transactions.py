@@ -266,7 +266,8 @@ def test_an_error_in_one_abort_does_not_block_the_others(
 ) -> None:
     """If one abort fails, the coordinator still aborts the other late transactions.
 
-    Before a bug was fixed, an internal error in one abort ended this round and each later round.
+    The coordinator regularly looks for late transactions. Before a bug was fixed, an internal error in one abort
+    prevented the other aborts, and this happened again each time.
     """
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)

@@ -270,7 +270,7 @@ def test_messages_v0_of_one_size_get_the_offsets_that_others_get(data: bytes) ->
 def test_every_flipped_byte_in_messages_of_one_size_is_noticed() -> None:
     good = _set_of_values(*[b"same"] * 3)
     length = len(good) // 3
-    for position in (at for at in range(len(good)) if at % length >= 8):  # without the offsets, which the broker sets
+    for position in (at for at in range(len(good)) if at % length >= 8):  # all but the 8 bytes of each offset
         bad = bytearray(good)
         bad[position] ^= 1
         with pytest.raises(KafkaError):

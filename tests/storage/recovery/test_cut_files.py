@@ -105,7 +105,7 @@ def test_readers_of_committed_records_do_not_need_the_file_of_a_transaction_inde
     for marker in (COMMIT, ABORT, COMMIT, ABORT):
         writer = Writer(log, 1)
         writer.sequence = log.log_end_offset // 2
-        writer.write(first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
+        writer.write(first_timestamp=now_ms())  # Markers also have the current time, so the log does not roll.
         writer.end(marker)
     assert committed_offsets(log) == [0, 4]
     log.flush()

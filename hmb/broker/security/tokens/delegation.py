@@ -131,7 +131,7 @@ class DelegationTokens:
         return hmac.digest((self._settings.secret_key or "").encode(), token.token_id.encode(), "sha512")
 
     def renew(self, given: bytes, principal: str, period: int) -> int:
-        """Renew the token with the HMAC `given` for `period` ms, and return its new expiry time.
+        """Find the token whose HMAC is `given`, and renew it for `period` ms. Return its new expiry time.
 
         If `period` is below 1, use the setting `delegation.token.expiry.time.ms`, which is also the longest period.
         Raises KafkaError and OSError.
@@ -141,7 +141,7 @@ class DelegationTokens:
         return self._move_expiry(given, principal, lifetime)
 
     def expire(self, given: bytes, principal: str, period: int) -> int:
-        """Set the expiry time of the token with the HMAC `given`: `period` ms from now. Return the new expiry time.
+        """Let the token whose HMAC is `given` expire in `period` ms. Return the new expiry time.
 
         A negative period removes the token at once. The method then returns `period`, as in Kafka. Raises KafkaError
         and OSError.
@@ -165,7 +165,7 @@ class DelegationTokens:
         return token.expiration_timestamp
 
     def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
-        """Return the token with the HMAC `given`. Raises KafkaError if `principal` must not renew it."""
+        """Return the token whose HMAC is `given`. Raises KafkaError if `principal` must not renew it."""
         import hmac  # This import loads OpenSSL, which takes 3 ms. Most brokers have no tokens.
 
         self.check_enabled()

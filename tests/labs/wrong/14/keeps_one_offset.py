@@ -25,7 +25,7 @@ class Bolt:
         self.state = {}
         self.clock = [0] * partitions
         self.snapshot_clock = None
-        self.above = {}  # the counts of the tuples at or above the snapshot's clock
+        self.above = {}  # the counts of the tuples at or above `snapshot_clock`
 
     def receive(self, partition, offset, word):
         if offset < self.clock[0]:
