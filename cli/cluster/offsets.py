@@ -57,7 +57,7 @@ def command(
 
     Without TOPICS, show all topics.
 
-    The end offset is the offset that the next new record will get. The column "span" shows the end offset minus the
+    The end offset is the offset after the last record of a partition. The column "span" shows the end offset minus the
     first offset. A partition contains at most this number of records. It contains fewer if compaction has removed
     records, or if some of the offsets are transaction markers.
 
