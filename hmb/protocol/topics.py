@@ -72,7 +72,7 @@ def check_topic_name(name: str) -> None:
     Raises KafkaError with INVALID_TOPIC_EXCEPTION if the name is illegal, and TypeError if it is not a str.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a topic's name is a str, not {name!r}")
+        raise TypeError(f"a topic's name must be a str, not {name!r}")
     if name in (".", "..") or not LEGAL_NAME.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,

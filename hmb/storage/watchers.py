@@ -45,9 +45,9 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # Usually no thread waits, so an append does not have to take the lock. This check needs no lock, because a fetch
-        # first adds its watcher, and then reads the log again. If the watcher is added after this check, the fetch finds
-        # the new records when it reads the log again.
+        # Usually no thread waits, so an append does not have to take the lock. This check needs no lock, because a
+        # fetch first adds its watcher, and then reads the log again. If the watcher is added after this check, the
+        # fetch finds the new records when it reads the log again.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

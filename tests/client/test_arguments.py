@@ -69,8 +69,8 @@ def test_a_string_is_not_a_list_of_letters(call: Callable[[Admin], Any], message
     ("topics", "options", "message"),
     [
         ((["a", "b"],), {}, 'argument of its own, "a", "b", not a list'),
-        ((b"a",), {}, "a topic's name is a str, not b'a'"),
-        (("a",), {"group": 5}, "a group's name is a str, not 5"),
+        ((b"a",), {}, "a topic's name must be a str, not b'a'"),
+        (("a",), {"group": 5}, "a group's name must be a str, not 5"),
         (("a",), {"offset": AtTime(cast(Any, datetime.now(UTC)))}, r"int\(when.timestamp\(\) \* 1000\)"),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_mistake_with_a_consumer_gets_a_clear_message(call: Callable[[Any], An
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"topic": b"t", "value": b""}, "a topic's name is a str, not b't'"),
+        ({"topic": b"t", "value": b""}, "a topic's name must be a str, not b't'"),
         (
             {"topic": "t", "value": b"", "headers": {"a": b"b"}},
             r"a list of \(name, value\) pairs, for example",

@@ -11,7 +11,7 @@
     MetadataRequest(topics=[...])
 
     == response: bytes
-    ...
+    (the response follows, in the same two forms as the request)
 
 A message is written as a Python expression that omits fields with default values. If the broker sent no response, the
 file contains only the request.

@@ -103,7 +103,7 @@ class MemberSettings:
         accepts.
         """
         if not isinstance(self.group_id, str):
-            raise TypeError(f"a group's name is a str, not {self.group_id!r}")
+            raise TypeError(f"a group's name must be a str, not {self.group_id!r}")
         if not self.group_id:
             raise ValueError("a group needs a name")
         if self.group_protocol not in CONSUMER_GROUP_TYPES:

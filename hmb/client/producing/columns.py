@@ -104,9 +104,9 @@ def _check(name: str, column: Column) -> None:
     """Raise TypeError if an item of the column is neither bytes nor None, or if an Arrow column has a wrong type."""
     if _is_arrow(column):
         if str(column.type) not in _END_FORMATS:
-            raise TypeError(f"{name}s are an Arrow column of binary or string, not of {column.type}")
+            raise TypeError(f"{name}s must be an Arrow column of binary or string, not of {column.type}")
     elif isinstance(column, (bytes, str)):
-        raise TypeError(f"{name}s are a list of bytes, not {type(column).__name__}; to send one record, use send")
+        raise TypeError(f"{name}s must be a list of bytes, not {type(column).__name__}; to send one record, use send")
     elif not all(issubclass(kind, bytes | None) for kind in set(map(type, column))):
         number, item = next((number, item) for number, item in enumerate(column) if not isinstance(item, bytes | None))
         raise TypeError(f"{name} {number} must be bytes or None, not {type(item).__name__}")

@@ -36,7 +36,7 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
             raise TypeError(f"{hint}: {header!r} is not a pair")
         name, content = header
         if not isinstance(name, str):
-            raise TypeError(f"the name of a header is a str, not {type(name).__name__}")
+            raise TypeError(f"the name of a header must be a str, not {type(name).__name__}")
         if content is not None and not isinstance(content, bytes):
             _not_bytes(f"header {name!r}", content)
         size += ESTIMATED_OVERHEAD + len(name.encode()) + len(content or b"")
@@ -46,7 +46,7 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
 def check_timestamp(timestamp: int) -> None:
     """Check a timestamp. Raises TypeError if it is not an int, and ValueError if no record can have this time."""
     if not isinstance(timestamp, int):
-        raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
+        raise TypeError(f"a timestamp must be an int (milliseconds since 1970), not {type(timestamp).__name__}")
     # A batch stores, for each record, the difference between its timestamp and the batch's first timestamp. If the
     # first timestamp is -1, the difference for the timestamp 2^63 - 1 is 2^63, which does not fit into 64 bits. So 2^63
     # - 1 is not allowed.

@@ -87,7 +87,8 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
-        self.next_offset = start_offset  # if `size` is 0: the offset after the last batch
+        # Only if `size` is 0, the caller needs `next_offset`, the offset after the last batch that was read.
+        self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit
         try:

@@ -38,12 +38,12 @@ Limits:
 - With the option `failOnChangedRows=false`, such a query continues. A repeated task first writes its rows in a new
   transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction. Otherwise, the
   task commits the new rows in addition to the old rows, so the query writes at least once.
-- A task without rows does not fetch the note.
+- A task without rows writes nothing, so it does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
-- The group of a note has no members. Brokers delete the offsets of such a group after offsets.retention.minutes (7
-  days). For example, task 0 has committed batch 7, but the query dies before task 1 has committed. If the query is
-  started again after more than 7 days, task 0 writes its rows twice.
+- A note is stored as a committed offset of a group without members. Brokers delete the offsets of such a group after
+  offsets.retention.minutes (7 days). For example, task 0 has committed batch 7, but the query dies before task 1 has
+  committed. If the query is started again after more than 7 days, task 0 writes its rows twice.
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The sink's
   default is 15 minutes, the longest time that brokers allow by default.
 

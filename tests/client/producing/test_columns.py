@@ -80,7 +80,7 @@ def test_an_empty_list(producer: Producer) -> None:
     [
         (([b"1", "2"],), TypeError, "value 1 must be bytes or None, not str"),
         (([b"1"], [2]), TypeError, "key 0 must be bytes or None, not int"),
-        ((b"12",), TypeError, "values are a list of bytes, not bytes; to send one record, use send"),
+        ((b"12",), TypeError, "values must be a list of bytes, not bytes; to send one record, use send"),
         (([b"1", b"2"], [b"k"]), ValueError, "there are 2 values, but 1 keys"),
         (([b"1"], None, None, None, [-5]), ValueError, "the timestamp -5 is not milliseconds"),
         (([b"1"], None, 3), KafkaError, "topic 'many' has no partition 3"),
@@ -93,7 +93,7 @@ def test_invalid_records_are_errors(producer: Producer, arguments: Any, error: t
 
 def test_arrow_columns_of_numbers_are_refused(producer: Producer) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    with pytest.raises(TypeError, match="values are an Arrow column of binary or string, not of int64"):
+    with pytest.raises(TypeError, match="values must be an Arrow column of binary or string, not of int64"):
         producer.send_many("numbers", pyarrow.array([1, 2]))
 
 
