@@ -35,7 +35,11 @@ def test_the_broker_accepts_the_largest_record_that_the_client_allows(servers: s
         ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not milliseconds"),
         ({"value": b"", "timestamp": 2**63 - 1}, ValueError, "the timestamp 9223372036854775807 is not milliseconds"),
         ({"value": b"", "timestamp": -5}, ValueError, "the timestamp -5 is not milliseconds"),
-        ({"value": b"", "timestamp": 1.5}, TypeError, r"a timestamp must be an int \(milliseconds since 1970\), not float"),
+        (
+            {"value": b"", "timestamp": 1.5},
+            TypeError,
+            r"a timestamp must be an int \(milliseconds since 1970\), not float",
+        ),
     ],
 )
 def test_an_invalid_record_is_an_error_of_send(record: dict[str, Any], error: type[Exception], message: str) -> None:
