@@ -101,8 +101,7 @@ class Log:
         - `recovery_point`: below this offset, this method replaces damaged bytes. Above it, the method cuts them off
           (recovery/loading.py).
         - `start_offset`: records below this offset were deleted, even if their segment still exists.
-        - `reserve`: a file that keeps some disk space free. If the disk is full, the log deletes this file, and refuses
-          batches of producers.
+        - `reserve`: a file that the log deletes if the disk is full. The log then refuses batches of producers.
 
         Raises OSError, and Stopped if `stop` is set.
         """
