@@ -202,8 +202,9 @@ class FetchSessions:
     #
     # The thread that handles a Fetch request reads the partitions of the session, and sets their field `topic`, without
     # `_lock`. Most clients wait for each response before they send the next request of the session, so no other thread
-    # uses these partitions. If a client does not wait, `store_offsets` returns False for the first request, and this
-    # request gets an error.
+    # uses these partitions. If a client does not wait, two threads may use them at the same time. The second request
+    # has then changed the epoch of the session, so `store_offsets` returns False for the first request. The client gets
+    # an error instead of a response that may be wrong.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -79,8 +79,9 @@ class Hung:
     """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
-    # The reports of all living processors, as the negotiator read them from the registry before it hung. The simulation
-    # copies these reports just before the next negotiator takes its first step. Until then, the value is None.
+    # The reports of all living processors, as this negotiator read them from the registry before it hung. When the
+    # negotiator continues, it decides from these old reports. The simulation copies the reports just before the next
+    # negotiator takes its first step. Until then, the value is None.
     living: Mapping[str, Report] | None = None
 
 

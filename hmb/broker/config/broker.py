@@ -322,8 +322,9 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time setting has several names. As in Kafka, only the name with the largest unit (such as hours) has a
-        # default.
+        # A time setting has several names, for example log.retention.ms and log.retention.hours. As in Kafka, a name in
+        # `finest_names` (such as log.retention.ms) has no default. Its value overrides the values of the other names,
+        # so a default would hide them.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

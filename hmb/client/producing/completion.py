@@ -118,7 +118,8 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # Move the queue at the end, because another sender thread may use the queue as soon as it has moved.
+        # Move the queue as the last step, because the sender thread for partitions without a leader may use the moved
+        # queue immediately.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 

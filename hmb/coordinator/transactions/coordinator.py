@@ -255,7 +255,8 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            # If the transaction is decided, this thread writes the markers next.
+            # If the transaction is decided, this thread writes the markers next. The flag stays set until then, so that
+            # no other thread changes the transaction.
             entry.set_transition_in_progress(after.is_prepared)
         return after
 

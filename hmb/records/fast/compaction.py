@@ -30,8 +30,9 @@ from hmb.records.varint import read_varint
 # the key would end after the end of the record, so the batch is not plain.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# _FIRST_BYTES[n] is the first byte of the varint for the offset delta n. This byte contains the six lowest bits of n,
-# shifted by one bit (_LOW_BITS). From n = 64 on, the varint has a second byte, so its first byte has the bit 0x80.
+# The table _FIRST_BYTES contains the first byte of the varint for each offset delta n. This byte contains the six
+# lowest bits of n, shifted by one bit. The table _LOW_BITS contains the shifted bits. From n = 64 on, the varint has a
+# second byte, so its first byte has the bit 0x80.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year

@@ -19,13 +19,13 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# MAX_UNINDEXED is the largest append (bytes) that the broker expects. An append adds an index entry if the bytes after
-# the last entry are more than the index interval. Otherwise, it adds none. So after a clean stop, at most one index
-# interval and one append follow the last index entry.
+# The broker adds an index entry only if the bytes after the last entry are more than the index interval, and at most
+# one entry for each append. So after a clean stop, the bytes after the last index entry are at most the index interval
+# plus one append. MAX_UNINDEXED is the largest append (bytes) that this check expects.
 #
-# If the bytes after the last index entry are more than the index interval plus MAX_UNINDEXED, the indexes may be wrong.
-# The broker then checks the whole segment. For a broker whose `max.message.bytes` allows larger appends, this check can
-# be unnecessary, but it only makes the start slower.
+# If more bytes than the index interval plus MAX_UNINDEXED follow the last index entry, entries may be missing. The
+# broker then checks the whole segment. If `max.message.bytes` allows appends that are larger than MAX_UNINDEXED, the
+# broker sometimes checks an intact segment. This makes the start slower, but does no harm.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -195,8 +195,8 @@ class _Loading:
                 return end_offset_from_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # A preallocated file ends with zeros, which are not damage. So the problem is logged as a warning
-                    # only if files are not preallocated.
+                    # If the broker preallocates files, a file can end with zeros. These zeros also raise this error,
+                    # but they are not damage, so the broker logs no warning.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)

@@ -234,8 +234,9 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # All files now have their new content, so add entries that accept only the new content. If a power cut removes
-        # these entries, the entries from before the replacement remain, and accept both the old and the new content.
+        # All files now have their new content. The next line adds entries with only the checksum of the new content. If
+        # a power cut removes these entries, the entries from before the replacement remain. They contain two checksums,
+        # so the next start accepts a file with the old or with the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

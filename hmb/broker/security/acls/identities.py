@@ -26,7 +26,8 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# These dicts replace @cache. mypy rejects @cache here: it takes a class for unhashable if its instances are unhashable.
+# These dicts replace @cache, because mypy rejects @cache for a function with a class as its argument. If the instances
+# of a class are unhashable, mypy believes that the class itself is unhashable too.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

@@ -58,9 +58,11 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# The responses of these APIs use the error code of the whole response only for WHOLE_RESPONSE_ERRORS.
+# The responses of these APIs have an error code for the whole response. `refuse` sets this code only for an error of
+# WHOLE_RESPONSE_ERRORS. It writes every other error only into the items of the response, for example the partitions.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
-# A dict replaces @cache. mypy rejects @cache here: it takes a class for unhashable if its instances are unhashable.
+# A dict replaces @cache, because mypy rejects @cache for a function with a class as its argument. If the instances of a
+# class are unhashable, mypy believes that the class itself is unhashable too.
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 
 
