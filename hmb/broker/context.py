@@ -110,7 +110,7 @@ class BrokerContext:
 
 @dataclass(slots=True)
 class ConnectedClient:
-    """The client of one connection. The object also counts its requests. Only the connection's thread changes it."""
+    """The client of one connection, and the number of its requests. Only the connection's thread changes this object."""
 
     host: str = ""
     port: int = 0

@@ -2,9 +2,9 @@
 
 A coordinator stores its state in an internal topic, its *journal*. The functions of this module connect each
 coordinator with its topic, with the topics of the cluster, with the broker's clock, and with the settings that clients
-may change while the broker runs. For example, `group_coordinator` passes a function to the coordinator of groups that
-returns the settings of a group. The coordinator calls this function each time that it needs the settings, so a changed
-setting applies at once.
+may change while the broker runs. For example, `group_coordinator` passes a function to the coordinator of groups.
+This function returns the settings of a group. The coordinator calls the function each time that it needs the settings,
+so a changed setting applies at once.
 """
 
 from __future__ import annotations

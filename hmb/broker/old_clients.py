@@ -22,8 +22,8 @@ the same offset again, the log repairs the segment (storage/recovery/read_checks
 
 A client that sends Fetch version 4 or later gets the batches without conversion, and checks the CRC itself.
 
-Kafka up to version 3 does not check the CRC of a damaged batch. It converts the damaged records, and sends them with a
-new CRC.
+Kafka up to version 3 does not check the CRC of a batch before the conversion. It converts damaged records, and sends
+them with a new CRC, so the client cannot detect the damage. HMB checks the CRC of a batch before it converts the batch.
 """
 
 from __future__ import annotations

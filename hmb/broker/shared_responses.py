@@ -33,7 +33,10 @@ class DescribeRequest(Protocol):
 
 
 class DescribedGroup(Protocol):
-    """The entry of one group in the response to a DescribeGroups request or to a `DescribeRequest`."""
+    """The entry of one group in a response that describes groups.
+
+    Such a response belongs to DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe or StreamsGroupDescribe.
+    """
 
     error_code: int
     authorized_operations: int
@@ -47,8 +50,11 @@ R = TypeVar("R", bound=Response)
 def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
     """Merge two lists of topic entries into the list for a response, in the order that Kafka uses.
 
-    `refused` contains the partitions that the handler has refused, and `accepted` contains all others. In the result,
-    each topic has one entry, and the refused partitions come first in this entry. If `refused` is empty, the function
+    Each topic entry contains partitions. The entries in `refused` contain the partitions that the handler has refused,
+    and the entries in `accepted` contain all others. In the result, each topic has one entry, and the refused
+    partitions come first in this entry.
+
+    If `refused` is empty, the function
     returns `accepted` unchanged. In this case, a topic that the request contains twice has two entries in the response.
     """
     if not refused:

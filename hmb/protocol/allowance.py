@@ -14,7 +14,8 @@ For example, before a decoder creates the items of an array of 5000 topics, the 
 allowance: 5000 x 1024 bytes, about 5 MB.
 
 To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own
-function `spend`. By default, this function does nothing, because a client trusts its broker.
+function `spend`. By default, this function does nothing, so the memory is not limited. A client uses this default,
+because it trusts its broker to send no harmful message.
 
 Before a thread of the broker decodes a request, the thread replaces its function `spend`. The new function can wait
 until memory is free, or raise ProtocolError. When the thread has handled the request, the thread restores the default

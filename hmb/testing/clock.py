@@ -172,9 +172,10 @@ class ManualClock:
     def _times_to_deadlines(self, *, with_members: bool) -> list[int]:
         """Return, for each broker, how many ms remain until the next deadline of a transaction.
 
-        If `with_members` is true, the list also contains the ms until the next deadline of a group member. The list
-        contains no deadline that has already passed. If the work at such a deadline failed, a periodic task of the
-        broker does this work later.
+        If `with_members` is true, the list also contains the ms until the next deadline of a group member.
+
+        A deadline that has passed is still set only if the work at this deadline failed. The list does not contain such
+        a deadline, because a periodic task of the broker does this work later.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:

@@ -1,6 +1,6 @@
 """The embedded broker: a broker that runs inside a test, a notebook or a program.
 
-A test of a program does more with a broker than the program itself. Before the program runs, the test writes records
+A test uses a broker for more tasks than the tested program does. Before the program runs, the test writes records
 into topics. After the run, the test reads records. A test can kill the broker while the program runs, as a crash would
 do, and start it again. At its end, a test deletes all topics, because a new broker for the next test would take longer.
 

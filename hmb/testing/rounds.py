@@ -4,7 +4,7 @@ A broker runs retention every 5 minutes, and looks every 15 seconds for a log to
 The test calls `run_retention` or `compact`, which return what they have deleted.
 
 `compact` removes more records than the broker's periodic compaction. For example, a partition contains three values of
-the same key. `compact` removes the first two values.
+the same key, in the active segment. `compact` removes the first two values. The periodic compaction keeps all three.
 
 The periodic compaction accepts only closed segments, and only logs in which at least half of the bytes are new. The few
 records of a test do not fulfil these two conditions. Therefore `compact` first closes the active segment of each log,
@@ -69,9 +69,11 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
 def _end(log: Log) -> int:
     """Return the offset at which compaction must end. Only records below this offset can be removed.
 
-    Compaction always keeps the newest record of a key if this record has a value. If the last record of the log has a
-    key and a value, return the log end offset. If the last record is a tombstone or a control record, return the base
-    offset of the last batch.
+    Compaction must keep the last record of the log. If this record has a key and a value, compaction keeps it in any
+    case, because it is the newest record of its key. The result is then the log end offset.
+
+    If the last record is a tombstone, a control record or a record without a key, compaction could remove it. The
+    result is then the base offset of the last batch, so that compaction keeps this batch.
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset

@@ -13,8 +13,9 @@ release.
 The file `kafka_versions.json` contains the API versions of each release. The tool `tools/kafka_versions.py` reads these
 versions from the source code of the release.
 
-Limits: the broker does not imitate defects of old releases. The broker answers each request as HMB always answers this
-version of the API. If HMB does not have one of Kafka's APIs, the broker does not offer this API either.
+Limits: the broker does not imitate defects of old releases. `as_version` only removes APIs and versions. It does not
+change how the broker answers a request of the remaining versions. If HMB does not have an API of the old release, the
+broker does not offer this API either.
 """
 
 from __future__ import annotations

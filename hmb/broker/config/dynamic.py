@@ -58,7 +58,11 @@ OWN_DEFAULTS = {
 
 
 class Synonym(NamedTuple):
-    """A value that a source, such as the default, contains for a setting. `name` is the name that this source uses."""
+    """The value of a setting in one source, for example in `server.properties` or in the defaults.
+
+    A setting can have a value in several sources, and Kafka calls each of these values a synonym. `name` is the
+    setting's name in this source.
+    """
 
     name: str
     value: str | None  # None if the value may be a secret
@@ -108,7 +112,7 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Replace all settings that clients have altered for `broker` with `configs`.
+        """Store `configs` as the altered settings of `broker`. They replace all settings that clients altered before.
 
         Raises INVALID_REQUEST for invalid settings, and OSError if the file cannot be written.
         """

@@ -4,8 +4,8 @@ Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
 Behavior: the broker answers by these rules:
     - *Owners.* The response contains the tokens of the owners in the request, or all tokens if the request contains
-      null instead of owners. For each owner in the request, the response also contains the tokens that this principal
-      has created or may renew.
+      null instead of owners. For each owner in the request, the response also contains the tokens that this owner has
+      created for another user, or may renew.
     - *Visibility.* Without an authorizer, every authenticated client sees all tokens. With an authorizer, a client sees
       its own tokens, and the tokens for which ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on the owner.
     - *Errors.* The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the

@@ -70,7 +70,7 @@ def handle(
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """Return the topic, or None if it does not exist, and the error code for each partition that does not exist."""
+    """Return two values: the topic (None if it does not exist), and the error code for partitions that do not exist."""
     topics = context.broker.topics
     if context.version < FIRST_OFFSET_COMMIT_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -4,8 +4,9 @@ A Kafka broker handles the requests of one connection one after the other. There
 enough: it reads a request, handles it, sends the response, and reads the next request. If a Fetch request waits for new
 records, only this thread waits.
 
-In Python, passing a request to another thread costs more time than handling the request. For comparison, `staged.py`
-divides the work on a request among several threads, as the thesis describes.
+In Python, passing a request to another thread costs more time than handling the request. Therefore the thread of a
+connection passes no request to another thread. For comparison, the module `staged.py` divides the work on a request
+among several threads. The thesis on which HMB is based describes this division.
 
 Source: thesis, chapter 9.2 (network layer).
 """

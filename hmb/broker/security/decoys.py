@@ -1,10 +1,11 @@
 """Decoys: the credentials with which the broker answers logins of unknown users (scram.py).
 
 The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
-salt.
+salt. If the salt of a name changed between two logins, a client would know that the user does not exist.
 
 A client sees the salt and the iterations of each user. Both show which program has created the user: a salt of HMB's
-tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`.
+tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. A decoy
+with a salt of another form than all real users would show that its user does not exist.
 
 A decoy takes its *shape* from the credentials that the broker stores. The shape is the number of iterations, and the
 form and the length of the salt. If the credentials have several shapes, a decoy's name decides which shape the decoy
@@ -31,7 +32,10 @@ NUMBER = re.compile(rb"[0-9a-z]{20,26}")
 
 
 class CredentialShape(NamedTuple):
-    """The parts of a credential that a client sees. If the salt is a number in base 36, `salt_size` is 0."""
+    """The parts of a credential that a client sees.
+
+    If the salt is a number in base 36, `salt_size` is 0, because such salts have different lengths.
+    """
 
     salt_size: int  # bytes
     iterations: int
@@ -41,7 +45,10 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 
 
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
-    """Return, for each mechanism, the shapes (forms of the salt, and iterations) that most credentials have."""
+    """Return, for each mechanism, the MAX_SHAPES most frequent shapes of the credentials.
+
+    A shape is the number of iterations, and the form and the length of the salt.
+    """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:
         salt = bytes(each.salt)
@@ -53,7 +60,9 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
     """Return a credential for which no password exists. The credential has one of the shapes in `shapes`.
 
-    If a later call gets an additional shape in `shapes`, or one shape fewer, the decoys of most names keep their shape.
+    A shape is the number of iterations, and the form and the length of the salt. If a later call gets an additional
+    shape in `shapes`, or one shape fewer, the decoys of most names keep their shape. From a changed shape, a client
+    would know that the user does not exist.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

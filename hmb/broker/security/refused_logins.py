@@ -41,10 +41,9 @@ class RefusedLogins:
         self._by_host: dict[str, deque[float]] = {}  # host -> times of refused logins; the newest host is at the end
 
     def add(self, host: str, text: str) -> None:
-        """Log a refused login of a client on `host`.
+        """Log a refused login of a client on `host`, and usually add it to the broker's list of events.
 
-        The refused login also becomes an event, unless MAX_EVENTS refused logins of the last minute are events
-        already.
+        If the list already contains MAX_EVENTS refused logins of the last minute, the refused login is only logged.
         """
         now = self._clock()
         text = f"{text}, client on {host}"

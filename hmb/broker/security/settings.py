@@ -9,8 +9,8 @@ A setting can have a value for one mechanism of a listener. The name of the mech
 listener, for example in `listener.name.internal.oauthbearer.sasl.jaas.config`.
 
 The broker must not ignore a setting that restricts access, because the administrator relies on it. If HMB does not
-support such a setting in `server.properties`, the broker does not start. `check_honoured` finds the settings that
-restrict access by their names.
+support such a setting in `server.properties`, the broker does not start. `check_honoured` finds such settings:
+it knows the names of the settings that restrict access.
 """
 
 from __future__ import annotations

@@ -57,9 +57,10 @@ class SecurityState:
 
     @cached_property
     def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
-        """The shapes of the stored credentials for each mechanism. Decoys have the same shapes (decoys.py).
+        """The shapes of the stored credentials for each mechanism. The broker computes them at the first login.
 
-        The broker computes the shapes at the first login.
+        A shape is the number of iterations, and the form and the length of the salt. Decoys, which are credentials of
+        unknown users, have the same shapes (decoys.py).
         """
         from hmb.broker.security.decoys import shapes_of  # This import loads OpenSSL, which takes 3 ms.
 

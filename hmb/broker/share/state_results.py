@@ -69,7 +69,10 @@ def share_partition_results(
 
 
 class BegunChange(NamedTuple):
-    """A change of a share-partition's state that is in the journal's queue, and the partition's result."""
+    """A change of a share-partition's state, and the entry of this partition in the response (`result`).
+
+    The change is in the queue of the journal, and may not be on disk yet.
+    """
 
     id: SharePartitionId
     result: PartialResponse

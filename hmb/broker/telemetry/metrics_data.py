@@ -5,11 +5,17 @@ type. The wire type determines how the value after this varint is encoded:
     0  varint     1  8 bytes, little endian     2  length (varint) and bytes     5  4 bytes, little endian
 
 A field can contain a message, and then has wire type 2. This module reads only the following fields. The number of each
-field is in parentheses, and the fields of an inner message follow a dot or are indented:
-    MetricsData.resource_metrics (1) . scope_metrics (2) . metrics (2)
-        Metric.name (1), and one of gauge (5), sum (7), histogram (9)
-            data_points (1): as_double (4) or as_int (6), and attributes (7), or count (4) and sum (5) of a histogram
-                KeyValue: key (1), value (2) . string_value (1) or int_value (3)
+field is in parentheses:
+    message                       fields
+    MetricsData                   resource_metrics (1)
+    resource_metrics              scope_metrics (2)
+    scope_metrics                 metrics (2)
+    metrics                       name (1), and one of gauge (5), sum (7), histogram (9)
+    gauge, sum, histogram         data_points (1)
+    data point of a gauge, sum    attributes (7), and one of as_double (4), as_int (6)
+    data point of a histogram     attributes (9), count (4), sum (5)
+    attributes                    key (1), value (2)
+    value                         one of string_value (1), int_value (3)
 
 For example, the bytes `0a 03 66 6f 6f` in a protobuf message contain field 1 with wire type 2. The value of the field
 has 3 bytes: the name "foo".

@@ -1,4 +1,4 @@
-"""A subscription: which metrics an administrator requests, from which clients, and how often they send them.
+"""A subscription: metrics, the clients that send these metrics to the broker, and the time between two pushes.
 
 The settings of the subscription "slow-consumers" are, for example:
     metrics=org.apache.kafka.consumer.fetch,org.apache.kafka.consumer.poll
@@ -7,7 +7,8 @@ The settings of the subscription "slow-consumers" are, for example:
 
 The setting `metrics` of a subscription is a list of texts. Each text is the beginning of the names of metrics, and "*"
 stands for all metrics. The setting `match` is a list of conditions `name=expression`. A client must fulfil all
-conditions: the whole value must match the expression (RE2). A subscription without conditions applies to every client.
+conditions. For example, the condition `client_id=billing-.*` requires that the client's whole client id matches the
+regular expression `billing-.*` (RE2). A subscription without conditions applies to every client.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of topics: it finds a topic by its name, by its id, or by its name in metrics.
+"""The table of topics: it finds a topic by its name, by its id, or by its metric name (`_` in place of `.`).
 
 Kafka's metrics replace `.` by `_` in a topic's name. Two topics whose names differ only in these characters would share
 their metrics, so the broker allows only one of them. For example, a client cannot create `orders.eu` while `orders_eu`

@@ -26,7 +26,11 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """A sum of offsets over the changelog topics of one task: either the restored offsets, or the end offsets."""
+    """A sum of offsets for one task, with one offset for each changelog partition of the task.
+
+    In the field `task_offsets`, the sum adds the offsets up to which the task has restored its state. In the field
+    `task_end_offsets`, the sum adds the end offsets of the partitions.
+    """
 
     subtopology_id: str = t.string()
     partition:      int = t.int32()

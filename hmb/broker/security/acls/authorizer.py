@@ -104,7 +104,8 @@ class Authorizer:
     def may_remember(self) -> bool:
         """Whether `guard_produce` may add a topic to `writable`.
 
-        If the log must contain a line for each permitted operation (DEBUG), a topic in `writable` would have no line.
+        The result is False if `writable` is full (MAX_DECISIONS topics), or if the log must contain a line for each
+        permitted operation (DEBUG). For a topic in `writable`, the broker would log no line.
         """
         return len(self.writable) < MAX_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 

@@ -130,10 +130,11 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of the request to which the response must contain answers of the class `item`.
+    """Return the items of `source` that the response answers with items of the class `item`.
 
-    Items of the request belong to the class `item` if both have a field that identifies the same thing, for example a
-    topic. Return the first such array in `source`, or None if `source` has none.
+    `source` is a request or a part of a request. An array of `source` fits if its items and the class `item` have
+    a field that identifies the same thing, for example a topic. Return the first array that fits, or None if no array
+    fits.
     """
     if not isinstance(source, Struct):
         return None

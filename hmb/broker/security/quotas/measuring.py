@@ -27,7 +27,8 @@ LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
 class ClientQuotas:
     """The quotas of all clients, and the meters that count what clients use. Thread-safe.
 
-    - In `_windows` and in `_buckets`, the most recently used meter comes last.
+    - In `_windows` and in `_buckets`, the most recently used meter comes last. The broker can therefore remove the
+      longest unused meter, which comes first.
     """
 
     def __init__(
@@ -121,10 +122,10 @@ class ClientQuotas:
 
 
 def record_or_refuse(windows: Sequence[tuple[RateWindow, float]], now_ms: int) -> int:
-    """Count one event in each window, and return 0. Each window has a quota.
+    """Count one event in all windows, or in none of them if the event exceeds the quota of a window.
 
-    If the event exceeds a quota, do not count it. Return the time in ms to wait, which is at most the length of a
-    sample.
+    If the event is counted, return 0. Otherwise return the time in ms that the client must wait. This time is at most
+    the length of one sample of a window, which is 1 s by default.
     """
     for window, _ in windows:
         window.record(1, now_ms)

@@ -10,7 +10,8 @@ A broker without quotas does no additional work. The table of handlers contains 
 exists that concerns this API. When an administrator changes a quota, the broker replaces the entries of the table.
 
 Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains the records, because a
-consumer with a small quota could otherwise never read a large batch. The average rate is the same as in Kafka.
+consumer with a small quota could otherwise never read a large batch. After this response, the broker reads no request
+of the consumer until the throttle time is over. The average rate is therefore the same as in Kafka.
 """
 
 from __future__ import annotations

@@ -67,6 +67,9 @@ class RateWindow:
          0.5 s   7,000         15,000                15 s                10.5 s   4.5 s
         12.0 s   1,000          1,000                 1 s                10.0 s   0
 
+    At 0.0 s, the first of the 11 samples has just begun. The ten samples that have not begun yet count with their full
+    length, so the samples cover 10.0 s.
+
     At 12.0 s, the last value of the first sample is 11.5 s old. The window has 11 samples of 1 s, so it has forgotten
     this sample.
 
@@ -100,7 +103,8 @@ class RateWindow:
     def _covered_ms(self, now_ms: int) -> int:
         """Return the time (ms) that the samples cover.
 
-        In a new window, a sample that has not begun yet counts with its full length.
+        In a new window, a sample that has not begun yet counts with its full length. A client can therefore send a
+        burst at the beginning of a window without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms

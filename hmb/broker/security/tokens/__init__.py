@@ -1,4 +1,4 @@
-"""Logins with a token: a client without a password proves its name with a text from an identity provider or a broker.
+"""Logins with a token: instead of a password, a client sends a token from an identity provider or from a broker.
 
 An identity provider makes a token for a client, for example for ten minutes. The client sends the token to the broker.
 The broker verifies the signature of the provider, and reads the name of the client from the token. The broker therefore
