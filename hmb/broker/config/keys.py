@@ -187,7 +187,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **rest: Any) -> Self:
-        """Create the settings. `values` maps names of settings to values. `rest` contains the values of other fields."""
+        """Create the settings. `values` maps names of settings to values. `rest` contains values of other fields."""
         own = {field: values[key.name] for field, key in cls.declared.items() if key.name in values}
         parts = {field: part.of(values) for field, part in cls.parts.items()}
         return cls(**own, **parts, **rest)

@@ -11,8 +11,8 @@ divides the descriptors into three parts:
   its own descriptor of the file at any time.
 
 For example, a process can have 1,024 descriptors. 341 of these descriptors are for log files, and 64 (RESERVE) are for
-all other purposes. The remaining 619 descriptors are enough for 309 connections, because each connection needs two. When
-309 clients are connected, the server refuses further clients, as if `max.connections` were 309.
+all other purposes. The remaining 619 descriptors are enough for 309 connections, because each connection needs two.
+When 309 clients are connected, the server refuses further clients, as if `max.connections` were 309.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Account:
     def watchers(self) -> Watchers | None:
         """The list of Fetch requests that the broker wakes when another request needs memory.
 
-        A Fetch request that waits for records adds itself to this list. The value is None if the request of this account
+        A Fetch request that waits for records adds itself to this list. The value is None if this account's request
         has taken no memory, because the broker does not have to wake such a request.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
