@@ -110,7 +110,7 @@ class BrokerContext:
 
 @dataclass(slots=True)
 class ConnectedClient:
-    """The client of one connection, and its number of requests. Only the thread of the connection changes this object."""
+    """The client of one connection, and its number of requests. Only the connection's thread changes the object."""
 
     host: str = ""
     port: int = 0

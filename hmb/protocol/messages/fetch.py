@@ -25,10 +25,12 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     The version determines the format of the records in the response: message format 0 in versions 0 and 1, message
     format 1 in versions 2 and 3, and record batches from version 4 on.
 
-    Version 3 adds a limit in bytes for the whole response. The broker adds the records of one partition after the other,
-    in the order of the request, until the response reaches this limit (KIP-74). Version 4 adds the isolation level. Version 5 adds the log start offset of a follower. Version
-    7 adds fetch sessions. Version 9 adds leader epochs (KIP-320). From version 10 on, the client can read records that
-    are compressed with zstd. Version 11 adds the client's rack. The broker can then name a replica near the client
+    Version 3 adds a limit in bytes for the whole response. The broker adds the records of one partition after the
+    other, in the order of the request, until the response reaches this limit (KIP-74).
+
+    Version 4 adds the isolation level. Version 5 adds the log start offset of a follower. Version 7 adds fetch
+    sessions. Version 9 adds leader epochs (KIP-320). From version 10 on, the client can read records that are
+    compressed with zstd. Version 11 adds the client's rack. The broker can then name a replica near the client
     (KIP-392).
 
     Version 12 uses the flexible encoding (KIP-482). Version 12 also adds the leader epoch of the last record that the
