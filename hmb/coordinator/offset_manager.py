@@ -94,9 +94,11 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> QueuedRecords:
-        """Delete offsets of a group: add their tombstones to the journal's queue. Also add the records `also`.
+        """Delete offsets of a group: add their tombstones to the journal's queue.
 
-        If `partitions` is None, delete all offsets of the group. Raises the errors of `begin_commit`.
+        `also` contains records that the journal must write together with these tombstones, for example the tombstones
+        of the group itself. If `partitions` is None, delete all offsets of the group. Raises the errors of
+        `begin_commit`.
         """
         self._journal.write_all_queued(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)

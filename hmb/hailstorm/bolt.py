@@ -13,9 +13,9 @@ The word count of the Hailstorm paper is this bolt, whose state maps words to co
         lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
     )
 
-A bolt with the monoid `Sum` of Hailstorm's library counts words faster than a bolt with its own function `merge`,
-because `Sum` does not copy the map of counts for each tuple: `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda
-pair: pair[1])`.
+Hailstorm's library contains the monoid `Sum`. A word count with `Sum` is faster than a bolt with its own function
+`merge`, because `Sum` does not copy the map of counts for each tuple. A word count with `Sum` is written like this:
+    Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])
 
 The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure: their results depend only on their
 arguments. `lift` returns a new state at each call. `transform` may read the state, but must not change it. The tuples
@@ -37,8 +37,8 @@ do not have this property. The top n by a running mean does not have this proper
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
-fewer running values (results so far): one for each key and batch. The essay of `processors.combiner` explains why the
-states of the bolt stay exact.
+fewer running values (results so far): one for each key and batch. The docstring of the module `processors.combiner`
+explains why the states of the bolt stay exact.
 
 Source: Hailstorm, chapter 3.4, "Bolts". The paper calls the functions of a bolt transformTupleFn, emptyState, mergeFn
 and tupleToStateConverter.

@@ -3,7 +3,8 @@
 Only a sink changes the outside world, and a replay cannot undo these changes. The Hailstorm paper does not solve this
 problem ("non-idempotent operations may have unexpected results", chapter 3.5). Hailstorm has four kinds of sinks:
     Sink                  calls write(tuple) at once. Each output is written at least once. After a crash the outputs
-                          since the last snapshot are written again, and may have other running values.
+                          since the last snapshot are written again. An output that is written again can be different:
+                          for example, a running sum depends on the order in which tuples arrive.
     IdempotentSink        calls write(id, tuple) at once. After a crash an output is written again with the same id. A
                           target that overwrites by id therefore holds each output once.
     HeldBackSink          calls write(tuples, clock) when a snapshot is complete, with outputs that no replay can

@@ -16,8 +16,9 @@ batch of 3 records, and the log end offset is 500. The broker writes 500 into th
 records then have the offsets 500 to 502.
 
 The broker usually decodes only the header and verifies the checksum. The work of the broker therefore depends on the
-number of bytes, and not on the number of records. The broker decodes or decompresses the records only in a few cases.
-For example, the topic is compacted, limits the age of timestamps, or has another codec than the batch.
+number of bytes, and not on the number of records. The broker decodes or decompresses the records only in a few cases:
+for example, if the topic is compacted, if the topic refuses records with old timestamps, or if the topic's codec is not
+the codec of the batch.
 
 Read in this order:
 - `record`       one record, and its layout inside a batch

@@ -70,7 +70,7 @@ def with_numbers(batch: RecordBatch, numbers: BatchNumbers) -> bytes:
 
 
 def as_produced(batch: RecordBatch, numbers: BatchNumbers = NO_BATCH_NUMBERS, *, transactional: bool = False) -> bytes:
-    """Return a copy that another producer can send: with its `numbers`, base offset 0 and no leader epoch."""
+    """Return a copy that a producer can send: with this producer's `numbers`, base offset 0 and no leader epoch."""
     attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
     changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
     return _copy(batch, _content(batch), **changes, **numbers._asdict())

@@ -60,5 +60,5 @@ You can skip these modules in a first reading:
 - `events`             the last events of a broker, such as rolls and deleted segments
 - `dump/`              the files as text, for `hmb dump-log` and `hmb index-inspect`
 
-Source: the thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.
+Source: Juchli and Wolf's thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.
 """

@@ -15,7 +15,7 @@ In Kafka, other brokers (followers) must copy a record before consumers can read
 can read a record as soon as it is appended. After `flush` has returned, the records survive a power cut
 (group_commit.py). The functions in cleanup/ delete and replace segments.
 
-Source: the thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
+Source: Juchli and Wolf's thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class Log:
             self.flush()
 
     def _append_messages(self, records: memoryview, config: LogConfig, append_time: int, now: int) -> LogAppendInfo:
-        """Append messages v0 or v1. If their offsets cannot be changed, append them as a record batch."""
+        """Append messages v0 or v1. If the offsets in compressed messages v0 are in use, append a record batch."""
         prepared = prepare_messages(records, config, now, self.log_end_offset)
         while isinstance(prepared, AssignedMessages):
             with self.lock:
@@ -358,7 +358,7 @@ class Log:
             return Unsynced(self.log_end_offset, segments, self.directory, self._files_created)
 
     def flush_if_due(self) -> None:
-        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment may be not yet on disk."""
+        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment is not synced yet."""
         is_old = self.clock() - self.group_commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()

@@ -7,7 +7,8 @@ log:
     position          uint32  the byte in the .log file at which this batch starts
 
 Example: segment 8021 has batches of 10 records and 1,000 bytes. The offset index has an entry for about every 4,096
-bytes:
+bytes. The first entry is for the batch that starts at byte 5,000. This batch has the relative offsets 50 to 59, and the
+entry contains the last one, 59:
     relative offset   position      look-up of offset 8100: the wanted relative offset is 79
                  59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
                 109      10000
@@ -20,7 +21,7 @@ contain an entry for each batch.
 The file of an offset index has no header and no checksum. If it is damaged, the broker rebuilds it from the log. Kafka
 first fills the file with zeros, and cuts the unused zeros off when it closes the segment.
 
-Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
+Source: Juchli and Wolf's thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """
 
 from __future__ import annotations

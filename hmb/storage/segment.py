@@ -17,7 +17,7 @@ Appends go only to the last segment of a log, the active segment. The `size` of 
 whole batches. The segment increases `size` only after a write has succeeded, so a reader never gets a batch that is
 only partly written.
 
-Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
+Source: Juchli and Wolf's thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class ShareOffset(NamedTuple):
 
     - `start_offset`: the delivery of all records below this offset is complete. `lag` is the number of records whose
       delivery is not complete. Both are None while the group has not read the partition.
-    - `complete` is the number of records at or above the start offset whose delivery is already complete.
+    - `complete` is the number of records with a complete delivery. Records below the start offset are not counted.
     - `released` is the number of records that wait for another delivery. A consumer has released these records, or has
       not acknowledged them in time.
     - `delivery_count`: no complete or released record was delivered more often than this number. It is 0 if no such

@@ -62,7 +62,7 @@ def set_password(
 
 
 def delete_user(brokers: Brokers, name: str) -> None:
-    """Remove a user with the credentials of all mechanisms.
+    """Remove a user: delete the user's credentials for all mechanisms.
 
     Connections that are already authenticated stay open. Raises KafkaError with RESOURCE_NOT_FOUND if the user does not
     exist. Needs Kafka 2.7.

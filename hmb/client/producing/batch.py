@@ -64,10 +64,12 @@ class PartitionQueue:
       at most `window`.
     - After a failure, `window` is 0, and no further batch is sent. The failed batch stays in `batches`, but is not in
       flight. The batches in flight are therefore not always the first batches.
-    - `open` is None or the last batch of `batches`. An open batch is never in flight.
+    - `open` is the batch to which records can still be added, or None. An open batch is the last one in `batches`, and
+      is never in flight.
+    - `sender_queues` belongs to the sender thread that sends the batches of this queue. This thread owns the queue.
 
     The accumulator's lock guards `sender_queues`, `batches`, `open` and `max_size`. Only the thread that owns the queue
-    reads or changes `sequence`, `in_flight` and `window`, with or without the lock.
+    uses `sequence`, `in_flight` and `window`, so these fields need no lock.
     """
 
     partition: TopicPartition
@@ -109,10 +111,11 @@ class ProducerBatch:
     """Records of one partition that the producer sends together.
 
     While the batch is open, the accumulator's lock guards `records`. After that, only the thread that owns the queue
-    changes `records`, `data`, `numbers` and the three fields about attempts.
+    changes `records`, `data`, `numbers`, `attempts`, `uncertain_attempts` and `retry_at`.
 
     The accumulator's lock guards `completed`, because `Accumulator.abandon` sets this field in another thread. The
-    owning thread may read `completed` without the lock: `Accumulator.done` and `split` check the field again.
+    owning thread may read `completed` without the lock, because `Accumulator.done` and `Accumulator.split` check the
+    field again under the lock.
     """
 
     queue: PartitionQueue

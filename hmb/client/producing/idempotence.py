@@ -29,15 +29,14 @@ then gets the sequence numbers of the rejected batch.
 
 Several batches of a partition can be in flight. If the broker rejects one batch, its sequence numbers are missing. The
 broker therefore also rejects the later batches, because their first numbers are too high. All rejected batches stay in
-the queue. The result of the first rejected batch determines what happens to the later batches:
-- The first batch is sent again: the later batches are also sent again, with their old numbers. The broker drops copies
-  of batches that it has already written.
-- The first batch is split: the later batches keep their numbers, because the halves together have the numbers of the
-  first batch.
-- The first batch is given up, and was not written: the later batches were not written either. They get new numbers.
-- The first batch is given up, but may have been written: nobody knows which of the later batches were written. A later
-  batch with an unknown result keeps its numbers. If the producer sends it again, the broker drops or rejects the copy.
-  From the first batch that the broker has certainly rejected, all batches get new numbers in a new epoch.
+the queue. Let A be the first rejected batch. The result of A determines what happens to the later batches:
+- A is sent again: the later batches are also sent again, with their old numbers. The broker drops copies of batches
+  that it has already written.
+- A is split: the later batches keep their numbers, because the two halves of A together have the numbers of A.
+- A is given up, and was not written: the later batches were not written either. They get new numbers.
+- A is given up, but may have been written: the later batches may also have been written. A later batch with an unknown
+  result keeps its numbers. If the producer sends it again, the broker drops or rejects the copy. Let B be the first
+  later batch that the broker has certainly rejected. B and all batches after B get new numbers in a new epoch.
 
 A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
 batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a

@@ -90,7 +90,8 @@ LONGEST_PREFIX = 255  # characters: a member id begins with at most this many ch
 class ClassicGroup:
     """A classic group, which handles the requests of its members and decides who is a member.
 
-    - `state` contains the members and the generation (state.py). `responses` and `writes` are lists of the state.
+    - `state` contains the members and the generation (state.py).
+    - `responses` contains the responses to send, and `writes` the records to write. Both lists belong to `state`.
     - `_rebalance` decides when the next generation starts (rebalance.py).
     """
 
@@ -206,8 +207,8 @@ class ClassicGroup:
         """Handle the JoinGroup request of a client that is already a member.
 
         The request waits for the next generation in three cases: a rebalance waits for JoinGroup requests, the member's
-        metadata has changed, or the member is the leader of a Stable group. If no rebalance is running, start one. In
-        all other cases, answer with the current generation.
+        metadata has changed, or the member is the leader of a Stable group. In these three cases, start a rebalance if
+        none is running. In every other case, answer with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
         # When the leader of a Stable group sees that a topic of the group has changed, it sends a new JoinGroup

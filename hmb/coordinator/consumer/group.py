@@ -270,7 +270,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
-        """Remove members. If the remaining members form a classic group, `successor` contains this classic group."""
+        """Remove members. The group becomes a classic group (`successor`) if `try_downgrade` finds this possible."""
         if self.try_downgrade(member_ids, now):
             self.event_texts += [f"member {member_id} is removed: {reason}" for member_id in member_ids]
         else:

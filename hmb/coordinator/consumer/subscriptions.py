@@ -89,7 +89,7 @@ class Subscriptions:
         return changed
 
     def _names_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of the topics that a member reads: by name, or because they match its expression."""
+        """Return the names of the topics that a member subscribes to, by their names or by its regular expression."""
         return member.topics | self._state.regexes.get(member.regex, frozenset())
 
     def ids_of(self, member: ConsumerMember) -> frozenset[UUID]:

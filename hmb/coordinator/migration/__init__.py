@@ -36,9 +36,9 @@ A mixed group contains members with the classic protocol and members with the KI
 their target assignments in steps, as in every KIP-848 group.
 
 For example, a consumer in a mixed group uses the classic protocol and a cooperative assignor. The consumer keeps its
-partitions while it joins, and its JoinGroup request lists them. If the consumer must give up some of them, its member
-epoch stays the same. The response to SyncGroup contains only the partitions that it keeps, and the response to its next
-Heartbeat asks it to join once more.
+partitions while it joins, and its JoinGroup request lists them. If the consumer must give up some of them, the response
+to SyncGroup contains only the partitions that it keeps. The response to its next Heartbeat asks it to join once more.
+Its member epoch increases only when a JoinGroup request no longer lists the partitions that it must give up.
 
 The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade

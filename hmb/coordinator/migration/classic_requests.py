@@ -139,7 +139,11 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest, now: int) -> None
 
 
 def _are_all_classic(group: ConsumerGroup) -> bool:
-    """Return whether all members use the classic protocol. Such a group exists if the broker allows no downgrade."""
+    """Return whether all members use the classic protocol.
+
+    Such a group usually becomes a classic group. It stays a KIP-848 group if the broker cannot downgrade it, for
+    example because the migration policy forbids this.
+    """
     return all(member.classic is not None for member in group.state.members.values())
 
 
@@ -174,8 +178,8 @@ def _check_loaded(group: ConsumerGroup) -> None:
 def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> tuple[ConsumerMember, ClassicMetadata]:
     """Return the member with the ids in a request, and its protocols (classic metadata).
 
-    Raises COORDINATOR_NOT_AVAILABLE, FENCED_INSTANCE_ID, and UNKNOWN_MEMBER_ID if the group does not know the member or
-    the member uses the KIP-848 protocol.
+    Raises UNKNOWN_MEMBER_ID if the group does not know the member, or if the member uses the KIP-848 protocol. Raises
+    FENCED_INSTANCE_ID if another member has the instance id, and COORDINATOR_NOT_AVAILABLE if the group is unloaded.
     """
     _check_loaded(group)
     member = _named(group.state, member_id, instance_id)
@@ -263,10 +267,11 @@ def _decoded(request: JoinGroupRequest) -> tuple[ClassicMetadata, ConsumerProtoc
 
 
 def _check_protocols(state: ConsumerState, request: JoinGroupRequest) -> None:
-    """Raise INCONSISTENT_GROUP_PROTOCOL if the client and the members have no protocol in common.
+    """Raise INCONSISTENT_GROUP_PROTOCOL if the client and the members have no assignor in common.
 
-    Only members that use the classic protocol have protocols, for example "range". Also raises the error if the
-    protocol type of the request is not "consumer".
+    The client and each member with the classic protocol list their assignors, for example "range". Members with the
+    KIP-848 protocol list none, so they are not compared. If the protocol type of the request is not "consumer", the
+    function raises the same error.
     """
     shared = {protocol.name for protocol in request.protocols}
     for member in state.members.values():

@@ -44,7 +44,10 @@ _DEAD, _EMPTY, *_, _STABLE = GROUP_STATES
 
 
 class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
-    """One share group. It handles the requests of members. `state` also stores the share-partitions."""
+    """One share group, which handles the requests of its members.
+
+    `state` stores the members, the epochs, the target assignment and the share-partitions.
+    """
 
     kind = GroupType.SHARE
     group_states = (_DEAD, _EMPTY, _STABLE)  # With members, a group is always Stable.
@@ -53,9 +56,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
-        """Return the subscribed partitions that have no state yet. Include the topics in `request`.
+        """Return the subscribed partitions that have no state yet.
 
-        Raises NOT_COORDINATOR if the group was deleted.
+        The topics in `request` count as subscribed, although the group has not stored this subscription yet. Raises NOT_COORDINATOR if the group was deleted.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)

@@ -73,8 +73,8 @@ class SharePartition:
     """One share-partition. Thread-safe.
 
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
-    - `due` is the time (ms) at which the timer calls `wake`, or None. The next acquisition lock times out at this time
-      or later.
+    - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`. The
+      first lock can time out later than `due`, because members acknowledge records and so end other locks.
     """
 
     def __init__(

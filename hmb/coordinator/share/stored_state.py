@@ -25,8 +25,8 @@ from hmb.protocol.topics import PartitionId
 class ShareState(NamedTuple):
     """The stored state of one share-partition. The times are in ms since 1970.
 
-    `complete_count` is the number of records at or above the start offset whose delivery is complete, or -1 if the
-    number is not known. `updates` is the number of updates after the last snapshot.
+    `complete_count` is the number of records with a complete delivery, or -1 if the number is not known. Records below
+    the start offset are not counted. `updates` is the number of updates after the last snapshot.
     """
 
     state_epoch: int

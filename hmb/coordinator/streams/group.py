@@ -60,7 +60,9 @@ class HeartbeatResult(NamedTuple):
 
 
 class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
-    """One streams group. It handles the requests of members. `state` also stores the topology.
+    """One streams group, which handles the requests of its members.
+
+    - `state` stores the members, the epochs, the target assignment and the topology.
 
     - `_configured` is the result of the last check of the topics. `_version` is the version of the topics at that time.
     - `_delay_end` is the time (ms) at which the group may compute its first target assignment, or None.

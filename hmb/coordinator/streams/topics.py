@@ -3,9 +3,9 @@
 A topology names the topics that it needs, but not the number of partitions of each internal topic. `configure` decides
 these numbers by four rules:
 1. All source topics must exist.
-2. A repartition topic has the number of partitions that the application chooses. If the application chooses none, look
-   at the topics that are read by the subtopology that writes the repartition topic. The topic with the most partitions
-   determines the number.
+2. A repartition topic has the number of partitions that the application chooses. If the application chooses no number,
+   one subtopology decides it: the subtopology that writes the repartition topic. The repartition topic then has as many
+   partitions as the largest topic that this subtopology reads.
 3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key,
    so these records must be in partitions with the same number. All topics of a copartition group therefore have the
    same number of partitions. If a source topic belongs to the copartition group, the source topic determines the

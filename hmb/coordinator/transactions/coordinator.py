@@ -10,7 +10,7 @@ A transactional id is *moving* while a thread stores the new value of the id. Du
 same id fail with CONCURRENT_TRANSACTIONS. Requests that add partitions with transaction version 2 (KIP-890) are an
 exception: such a request first waits until the id is not moving any more, but for at most ADD_PATIENCE. The reason:
 with version 2, a Produce request and a TxnOffsetCommit request of one producer often arrive together, and both add a
-partition.
+partition. Without the wait, one of the two requests would fail.
 
 A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
 EndTxn request makes these writes one after the other and then sends the response. When the producer receives the

@@ -65,7 +65,8 @@ class TransactionTable:
     ) -> TransactionEntry:
         """Return the entry of a transactional id.
 
-        Raises `missing` if the id is unknown. Raises INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        If the id is unknown, raises KafkaError with the error code in the parameter `missing`. Other errors are
+        INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
         """
         check_transactional_id(transactional_id)
         self._journal.check_coordinates(transactional_id)

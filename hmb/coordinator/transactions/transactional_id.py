@@ -238,7 +238,7 @@ class Transaction(NamedTuple):
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
-        """Return the new value after all markers of the decided transaction are written."""
+        """Return the completed transaction. The caller has already written all markers of the decided transaction."""
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}

@@ -201,7 +201,7 @@ class MergedSessions(Sequence[Session]):
 
 
 class Sessions(WindowsOf):
-    """Sessions by key: a session ends when the next value of its key is `gap` ms later or more.
+    """Sessions by key: a session ends if its key has no value for `gap` ms.
 
     A state maps each key to the list of its sessions. The time for one tuple grows with the logarithm of the number of
     sessions of its key, so sessions are about as fast as tumbling windows. The bolt holds every session in memory until

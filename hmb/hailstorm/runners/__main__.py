@@ -1,7 +1,7 @@
 """The program of a worker process: `python -m hmb.hailstorm.runners`.
 
 A worker process reads one line of JSON from its standard input. The line names the processors that the process has to
-run:
+run. `reason` is the file descriptor of a pipe, through which the process can report why it ends:
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
      "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
 

@@ -32,7 +32,7 @@ class RunSettings:
     poll_timeout        the time that a spout waits for records before it looks at its mailbox
     restart_pause       the time that a runner waits before it starts a crashed processor again
     start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
-    max_restarts        the largest number of restarts of crashed processors without progress; None: no limit
+    max_restarts        the largest number of restarts since the last complete snapshot; None: no limit
     allow_expired       whether a spout may begin without a snapshot although its first records have expired
     security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`
 

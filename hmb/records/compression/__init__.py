@@ -19,7 +19,7 @@ piece, and stops at the limit.
 Read in this order:
 - `codecs`          the functions `compress` and `decompress`, for all codecs
 - `snappy_framing`  the format of the library snappy-java, which Kafka's clients use
-- `lz4_frame`       the LZ4 frame format, with the wrong checksum of old clients
+- `lz4_frame`       the LZ4 frame format, also with the wrong header checksum that clients before Kafka 0.10 expect
 - `zstd_frame`      computes the largest possible size of decompressed zstd data
 
 If you read HMB for the first time, read only `codecs`. The other modules describe details of the formats.

@@ -3,9 +3,9 @@
 LZ4 divides the data into *blocks* and compresses each block. A block does not contain its own length. A *frame* adds a
 header before the first block, and a length before each block. A frame has this layout:
     magic 04 22 4D 18
-    FLG   1 byte    bits 7-6 version (01), 5 blocks are independent, 4 block checksums, 3 content size,
-                    2 content checksum, 0 dictionary id
-    BD    1 byte    bits 6-4 largest block: 4 = 64 KB, 5 = 256 KB, 6 = 1 MB, 7 = 4 MB
+    FLG   1 byte    bits 7-6: version (01); bit 5: the blocks are independent; bit 4: block checksums exist;
+                    bit 3: a content size exists; bit 2: a content checksum exists; bit 0: a dictionary id exists
+    BD    1 byte    bits 6-4: largest block (4 = 64 KB, 5 = 256 KB, 6 = 1 MB, 7 = 4 MB)
     [content size   8 bytes]
     [dictionary id  4 bytes]
     HC    1 byte    the second byte of xxHash-32 over FLG .. dictionary id

@@ -5,7 +5,7 @@ Snappy compresses *blocks* of data. A block begins with the length of its decomp
 blocks. The class writes a header before the first block, and a size before each block. (Snappy's official format for
 several blocks is newer and different.) The format of snappy-java is:
     82 53 4E 41 50 50 59 00      magic: 0x82 "SNAPPY" 0
-    int32 version = 1            int32 smallest version of a reader = 1         (both big endian)
+    int32 version = 1            int32 oldest compatible version = 1            (both big endian)
     repeated: int32 size of the block; the block
 
 Early clients in languages other than Java wrote one block without the header and the size. This module reads both

@@ -4,9 +4,11 @@ A library decompresses the frames. This module computes a *bound*: the decompres
 bound. A reader needs the bound because it cannot trust the size that the sender wrote into the frame. A frame has this
 layout:
     magic 28 B5 2F FD
-    descriptor  1 byte   bits 7-6 length of content size, 5 single segment, 2 checksum, 1-0 length of dictionary id
+    descriptor  1 byte   bits 7-6: length of content size; bit 5: single segment; bit 2: a checksum exists;
+                         bits 1-0: length of dictionary id
     [window descriptor 1 byte, unless single segment] [dictionary id 0-4 bytes] [content size 0-8 bytes]
-    blocks      3 bytes little endian: bit 0 last, bits 1-2 type (raw, one byte repeated, compressed), bits 3.. size
+    blocks      3 bytes little endian: bit 0: this is the last block; bits 1-2: type (raw, one byte repeated,
+                         compressed); the other bits: size
     [checksum   4 bytes]
 
 A zstd frame may contain the size of the decompressed data. But Kafka's Java clients omit this size, and an attacker may

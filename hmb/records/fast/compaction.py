@@ -92,7 +92,9 @@ class Parts(NamedTuple):
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Return the bytes of the records with these numbers, or None if the records are not plain (short).
+    """Return the bytes of the records with these numbers, or None if the records are not *plain*.
+
+    A plain record is usual: for example, it has at most 8 KB, and a key of at most 63 bytes.
 
     `numbers` are in ascending order, and 0 stands for the first record of the batch. The records with these numbers
     must have keys. The batch must still have all its records: no earlier compaction has removed a record from it. The

@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1: encodes them, and writes the offsets of their messages when a broker appends them.
+"""Encodes message sets of magic 0 and 1, and writes the offsets of their messages when a broker appends them.
 
 When a broker appends a record batch, it writes only one number, the base offset. When the broker appends a message set,
 it must write an offset into every message. The module `message` describes the layouts. A *wrapper* is a message that

@@ -41,7 +41,10 @@ class InspectedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of an index: how many entries and mismatches it has, and how far the entries are apart."""
+    """A summary of an index: the numbers of entries and mismatches, and the distances between neighboring entries.
+
+    The distances are in bytes in an offset index, and in offsets in a time index.
+    """
 
     entries: int = 0
     mismatches: int = 0

@@ -1,6 +1,7 @@
 """The tree view of a segment: the file, its batches and their records, each with its size and its offsets.
 
-For example, a segment with two batches is shown as:
+For example, a segment has two batches. Record 0 has a size of 17 bytes, its key has 2 bytes, and its value has 7 bytes.
+The tree shows this segment as:
     00000000000000000000.log: 222 bytes, offsets 0..5, 2 batches, 6 records
       batch at 0: 111 bytes, offsets 0..2, 3 records
         record 0: 17 bytes, key 2, value 7

@@ -1,7 +1,8 @@
 """Keeps blocks of index entries in memory: an optimization of the search in an index (sorted_entries.py).
 
 If you read HMB for the first time, skip this module. Without this module, each search in an index would read a block of
-4,096 bytes from the file, and decode the keys of about nine entries with Python code.
+4,096 bytes from the file, and decode the keys of about nine entries with Python code. This module keeps the last block
+in memory, so that the next search in the same block reads no file.
 
 A consumer that reads a log from its beginning looks up one offset after another. One block covers about 2 MiB of the
 log, so many look-ups need the same block. The index therefore keeps the last block that it has read.

@@ -269,7 +269,10 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append an empty batch to the segment before a gap, so that clients can read past the lost segments."""
+        """Append an empty batch with the offsets of lost segments, so that clients can read past these offsets.
+
+        `number` is the index of the last segment before the lost segments. The batch usually goes into this segment.
+        """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip

@@ -74,8 +74,9 @@ class Hole(NamedTuple):
 class SyncedOffsets(NamedTuple):
     """Offsets that show which records of a segment the broker had synced to the disk before it stopped or crashed.
 
-    - `synced_to`: all records below this offset were synced. Damage after it comes from a power cut, and the log ends
-      at this damage. None means that the whole segment was synced, but that its last offset is unknown.
+    - `synced_to`: all records below this offset were synced. A power cut has caused any damage at or above this offset,
+      and the log ends at this damage. None means that the whole segment was synced, but that its last offset is
+      unknown.
     - `may_continue`: whether the segment may have batches at or after `synced_to`. It is True only for the last segment
       of a log.
     - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
@@ -279,7 +280,7 @@ def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
 
 
 def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the intact batch if only the offset, length or magic in the bytes `data` is damaged, or else None."""
+    """Repair a batch in which only the offset, the length or the magic is damaged. Return None if this fails."""
     if len(data) <= MAGIC_POSITION:
         return None
     length = len(data) - LOG_OVERHEAD
@@ -291,7 +292,7 @@ def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
 
 
 def _with_one_bit_flipped(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the intact transaction marker if only one bit of the bytes `data` is damaged, or else None."""
+    """Repair a transaction marker in which only one bit is damaged. Return None if this fails."""
     if len(data) > LARGEST_MARKER:
         return None
     for bit in range(8 * len(data)):

@@ -19,7 +19,8 @@ No CRC covers the offset of a batch. Each batch of a log must have greater offse
 compaction can leave gaps between the offsets. But an offset with a flipped bit also looks like a gap.
 
 For example, three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is
-damaged. If the batches began at 10, 84 and 94, the gap between 10 and 84 would be real. A batch after a gap must also
+damaged. If the batches began at 10, 84 and 94, the offset 84 would not be damaged: the log would have a gap between the
+first batch and the second batch. A batch after a gap must also
 have lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.

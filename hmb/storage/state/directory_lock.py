@@ -29,7 +29,7 @@ LOCK_FILE = ".lock"
 
 
 class DirectoryInUse(Exception):
-    """The error if another broker has locked the directory."""
+    """The error for a directory that another broker has locked."""
 
 
 class DirectoryLock:

@@ -23,7 +23,8 @@ Each kind of entry has its own fields:
   the size of the log file and the time of its last write (ns). The next two are the sizes of the offset index and of
   the time index. The last two are the size and the CRC-32C of the transaction index. If the size of the log file is -1,
   compaction is replacing all segments between the two base offsets.
-- `forget`: a segment that the broker is about to delete. Without a base offset, the broker deletes the whole partition.
+- `forget`: a segment that the broker is about to delete. An entry without a base offset means that the broker is about
+  to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
 If two entries contradict each other, the later entry is valid. An entry that does not match its file would make the

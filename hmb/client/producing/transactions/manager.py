@@ -243,7 +243,7 @@ class TransactionManager(AtLeastOnce):
         self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
     def _send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
-        """Send offsets to the coordinator of their group. In transaction version 1, first add the group."""
+        """Send offsets to the coordinator of their group. In version 1, first add the group to the transaction."""
         producer, its = self._known_producer(), self._version
         if its is VERSION_1:
             added = requests.add_offsets(self.transactional_id, producer, group.group_id)
