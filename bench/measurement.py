@@ -13,8 +13,8 @@ Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--
 first opens the file and the topic in which it stores the results of all runs. It then calls the function that the
 decorator `scenario` has turned into this command. At the end, it prints the tables of the results.
 
-The function adds each broker that it starts to `measurement.stack`. The command stops these brokers when it ends, even
-after an error.
+The function of a scenario can start brokers, and adds each of them to `measurement.stack`. The command stops these
+brokers when it ends, even after an error.
 
 A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
 contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of

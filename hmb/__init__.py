@@ -111,7 +111,8 @@ With acks=all, the broker sends the response only after `Log.flush` has written 
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
 this case, the module `broker/network/gathering.py` sends several responses together.
 
-A Fetch request first takes steps 1 to 4 of the Produce tour. The next tour begins after them.
+The broker handles a Fetch request in the same way as a Produce request until step 4 of the Produce tour. The Fetch tour
+begins with the step that follows.
 
 Fetch, a tour of at most 9 files:
 
@@ -229,7 +230,7 @@ Producer.send, a tour of at most 10 files:
 1. `client/producing/producer.py` `Producer.send` runs in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` encodes the record into the partition's newest batch
-4. `client/producing/sender.py` `LeaderRouter._route` gives a new queue of batches to the sender of its leader
+4. `client/producing/sender.py` `LeaderRouter._route` moves a partition's queue to the sender for the partition's leader
 5. `client/producing/sender.py` `Sender.run` takes the batches that are due; each broker has one such thread
 6. `client/producing/encoding.py` `Encoding.encode` compresses a batch, and puts its header before the records
 7. `client/connection.py` `Connection.post_all` sends the request without waiting for its response

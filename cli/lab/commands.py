@@ -180,7 +180,7 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
 
 
 def _show_error(result: Result, is_repeated: bool) -> None:
-    """Show why a requirement fails, and the end of the text that the answer has printed."""
+    """Show why a requirement fails, and the last lines that the student's code (the answer) has printed."""
     error = "the same error as above" if is_repeated else result.error or ""
     click.echo("      " + error.replace("\n", "\n      "))
     for line in result.printed.splitlines()[-PRINTED_LINES:]:

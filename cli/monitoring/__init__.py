@@ -11,7 +11,7 @@ order:
 5. `ui.py`        `hmb ui`, which opens the page of a broker; with -b, it serves the page itself
 
 `hmb top` draws the tables again and again. Its modules are:
-1. `rates.py`     how fast the counters of two states have grown
+1. `rates.py`     how fast each counter has grown from one state to the next
 2. `trends.py`    whether the lag of a group is growing or shrinking
 3. `screen.py`    the choices that the user makes with keys
 4. `keyboard.py`  the keys of the terminal

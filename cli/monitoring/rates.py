@@ -1,4 +1,4 @@
-"""Rates of a broker: how fast the counters of two states have grown."""
+"""Computes from the two newest states of a broker how fast each counter grows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`hmb top`: follow a running broker on a terminal, or print its rates once.
 
-`screen.py` contains the choices of the user, and `opened.py` the rows of an opened row. This module fetches the state,
-reads the keys, and draws.
+`screen.py` contains the choices of the user. `opened.py` makes the inner table of a row that the user has opened. This
+module fetches the state, reads the keys, and draws.
 """
 
 from __future__ import annotations

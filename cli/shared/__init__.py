@@ -25,6 +25,6 @@ Read in this order:
 12. `interruption`   a Ctrl-C that waits for the end of a step
 13. `streams`        closed standard streams, full disks, and pipes that nobody reads any more
 
-Only the commands that run a broker use three modules: `http_address` (the options for HTTP ports), `control` (a control
-port for faults) and `allocator` (less memory for the process of a broker).
+Three more modules are only for commands that run a broker: `http_address` (the options for HTTP ports), `control` (a
+control port for faults) and `allocator` (less memory for the process of a broker).
 """

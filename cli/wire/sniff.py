@@ -83,8 +83,9 @@ def command(
     """Run a proxy between clients and a broker, and print all messages that pass through it.
 
     Let clients connect to the address of --listen instead of the broker's address. The command prints each request (->)
-    and each response (<-) as one line. The proxy changes the addresses of brokers in responses, so that clients connect
-    to the proxy again. The proxy also passes on bytes that it cannot decode. Ctrl-C ends the command.
+    and each response (<-) as one line. The proxy replaces the addresses of brokers in responses by its own addresses,
+    so that clients connect only to the proxy. The proxy also passes on bytes that it cannot decode. Ctrl-C ends the
+    command.
 
     The proxy can read encrypted messages only with --tls-key. The settings ssl.* of -X apply to the connections of the
     proxy to the broker.

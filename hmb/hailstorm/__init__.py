@@ -35,7 +35,7 @@ The smallest Hailstorm program counts the words of the topic `lines`:
     topology.sink("console", Sink(print), after="count")
     print(run(topology, "localhost:9092", until="end").states["count"])
 
-Read in this order (the essay of each module explains its part):
+Read in this order. The text at the top of each module explains one part of Hailstorm:
 - `clock`, `payload`      the progress of the topology, and the origin of a tuple
 - `monoids`               the states of bolts
 - `spout`, `bolt`, `sink`, `grouping`, `topology`    the parts that a user declares

@@ -170,9 +170,9 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if each window needs a map from keys to states, but has another state; otherwise None.
+    """Return an error message if the state of each window must be a map from keys to states, but is not; otherwise None.
 
-    A bolt with its own `transform` may have other states, for example the n largest values of each window (`TopN`).
+    If the bolt has its own `transform`, the state can be another one: for example, the n largest values (`TopN`).
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

@@ -81,7 +81,7 @@ class Clock(Mapping[TopicPartition, int]):
         return self <= other and self != other
 
     def includes(self, partition: TopicPartition, offset: int) -> bool:
-        """Return whether a tuple from `partition` at `offset` is below this clock: whether its offset is smaller."""
+        """Return whether `offset` is smaller than this clock's offset of `partition`, so the tuple is below the clock."""
         return offset < self._offsets[partition]
 
     def has_reached(self, goal: Clock) -> bool:

@@ -94,7 +94,11 @@ class Admission:
 
 
 def is_equal(given: str, token: str) -> bool:
-    """Return whether `given` is equal to `token`. The comparison takes the same time for every wrong token."""
+    """Return whether `given` is equal to `token`.
+
+    The time of the comparison does not show how many characters of `given` are correct. An attacker therefore cannot
+    find the token character by character.
+    """
     return hmac.compare_digest(given.encode(), token.encode())
 
 

@@ -316,8 +316,8 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
 
     Return None if this batch cannot be read.
 
-    The function does not call `Log.read`, which counts the reads of clients at each offset. Repeated reads at one
-    offset can be a sign of damage (storage/recovery/read_checks.py).
+    `Log.read` counts the reads of clients at each offset, because repeated reads at one offset can be a sign of damage
+    (storage/recovery/read_checks.py). This function does not call `Log.read`, so that its own reads are not counted.
     """
     offset = max(offset, log.log_start_offset)
     try:

@@ -16,8 +16,8 @@ server. Three checks refuse such requests:
    web site that sends the request.
 
 The server's own page in a browser loads further files, and the token must not be visible in their addresses. So the
-browser can also send the token, and the session of a login, in cookies. The server accepts these cookies only in GET
-requests, and at public routes.
+browser can also send the token, and the session of a login, in cookies. The server accepts these cookies in every GET
+request. In a request with another method, it accepts them only if the route is public.
 
 The names of the server's cookies contain the port, because a browser sends the cookies of one host to all ports of this
 host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages start.
@@ -310,7 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _proofs(self, query: dict[str, str]) -> Proofs:
         """Return the parts of the request that can prove who has sent it.
 
-        Cookies count only in GET requests and at public routes.
+        Cookies count in every GET request. In a request with another method, cookies count only if the route is public.
         """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):
@@ -332,7 +332,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Do nothing. The base class would print a line for each request to standard error, which a test may read."""
+        """Do nothing. The base class would print a line for each request to standard error, among the broker's lines."""
 
 
 def is_loopback(host: str) -> bool:

@@ -90,7 +90,7 @@ def narrowed(
     isolation_level: int,
     max_lateness: float | None,
 ) -> list[OffsetRange]:
-    """Return the ranges without the parts in which no record can match all filters.
+    """Return only the parts of the ranges that can contain records that match all filters.
 
     `max_lateness` is the option maxLateness in seconds, or None if it is not set. Raises KafkaError, ConnectionFailed.
     """

@@ -68,7 +68,7 @@ class Situation:
         return report if report is not None and report.epoch == self.state.epoch else Report()
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors whose answers are still missing before the present phase can end."""
+        """Return the processors that have not answered in the present phase. The phase ends when all have answered."""
         if self.state.phase not in ANSWERS:
             return []
         who, is_answer = ANSWERS[self.state.phase]

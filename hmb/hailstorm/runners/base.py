@@ -72,7 +72,7 @@ class Runner(ABC):
         return self._snapshots_before + self.negotiator.snapshots
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors whose answers are still missing before the present phase can end."""
+        """Return the processors that have not answered in the present phase. The phase ends when all have answered."""
         return self.negotiator.waits_for()
 
     def wait(self, timeout: float | None = None) -> RunResult:
@@ -168,7 +168,7 @@ class Runner(ABC):
         """Return the names of the processors that did not end by themselves, so that the runner had to end them."""
 
     def _replace_silent(self, names: list[str]) -> None:
-        """Log a warning for processors that have not registered for the present epoch in time."""
+        """Log a warning for processors that have not registered in time. A subclass can also replace their workers."""
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
     # -- methods that all runners share

@@ -52,7 +52,7 @@ class NegotiatorThread(threading.Thread):
         return dict(self._living)
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors whose answers are still missing before the present phase can end."""
+        """Return the processors that have not answered in the present phase. The phase ends when all have answered."""
         view = RegistryView(self._living, time.monotonic())
         return [] if self._negotiator is None else self._negotiator.waits_for(view)
 

@@ -20,8 +20,7 @@ compaction can leave gaps between the offsets. But an offset with a flipped bit 
 
 For example, three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is
 damaged. If the batches began at 10, 84 and 94, the offset 84 would not be damaged: the log would have a gap between the
-first batch and the second batch. A batch after a gap must also
-have lower offsets than the next segment.
+first batch and the second batch. A batch after a gap must also have lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """

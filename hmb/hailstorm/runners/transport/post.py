@@ -1,4 +1,4 @@
-"""The post office of a process: it carries payloads from a processor's outbox to the receiver's mailbox.
+"""The post of a process: an object that carries payloads from a processor's outbox to the receiver's mailbox.
 
 If the receiver runs in the same process, the post puts the payloads into the receiver's mailbox. If the receiver runs
 in another process, the post sends the payloads through a *channel*: one TCP connection for each pair of sender and
@@ -79,7 +79,7 @@ class Post:
 
 
 class RemotePost(Post):
-    """A post office that also delivers to other processes. Payloads from other processes arrive at its `address`."""
+    """A post that also delivers payloads to other processes. Payloads from other processes arrive at its `address`."""
 
     def __init__(self, session: RegistrySession, host: str = DEFAULT_HOST) -> None:
         """Listen at the address `host`. Learn the addresses of the receivers from the registry, through `session`."""
