@@ -9,7 +9,7 @@ consumer's response.
 The code cites a bachelor thesis about Kafka as "thesis": *Functional Kafka* by Marc Juchli and Lorenz Wolf, 2015. The
 page `docs/bibliography.md` contains its whole title, and all other works that HMB is based on.
 
-The folders, from the lowest layer to the highest:
+HMB has these folders, in the order from the lowest layer to the highest layer:
 
 - `hmb.protocol`     converts the bytes of Kafka's messages to objects, and objects to bytes; does no I/O
 - `hmb.records`      the records inside the messages: record batches, compression, checksums
@@ -47,7 +47,8 @@ The files have at most 3,000 lines together.
 14. `client/producing/sender.py` contains the threads of a producer: one finds the leaders, the others send batches
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
-Nine more files belong to the core. Read them after the short reading. Under `protocol/`, `schema.py` encodes and
+The core of HMB consists of the fifteen files of the short reading, and of nine more files. Read these nine files next.
+Under `protocol/`, `schema.py` encodes and
 decodes all message classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a
 log, `recovery/loading.py` opens a log after a stop or a crash, and `recovery/checking.py` checks one batch. Under
 `coordinator/`, `group_runner.py` runs the steps of a group, and `classic/group.py` is the group of the classic

@@ -1,4 +1,4 @@
-"""Constants of the commands and the library: default values, paths, names that users can choose from, and a hint.
+"""Constants of the commands and the library: default values, paths, and names that users can choose from.
 
 This module is small and imports almost nothing, so that `hmb --help` starts fast. The modules that implement the
 codecs, partitioners and assignors import these names from here.

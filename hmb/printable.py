@@ -1,4 +1,4 @@
-r"""Makes a text that a client sent harmless for a log or a terminal.
+r"""Makes text from a client harmless, so that a log or a terminal can show this text.
 
 A client chooses many names, for example its client id and the ids of groups. A name with a line break could add a false
 line to the broker's log. A name with escape sequences could change what a terminal shows. `printable` therefore

@@ -4,16 +4,14 @@ Groups, transactions and members of groups are state machines. The code declares
 an event happens, the code looks up the next state in this table. If the table contains no transition for the current
 state and the event, this is an internal error. The diagrams in the documentation are drawn from the same tables.
 
-For example, a door::
+For example, this is the state machine of a door with two states and two events::
 
     class Door(Enum):
         OPEN = "Open"
         CLOSED = "Closed"
-
     class DoorEvent(Enum):
         PUSHED = "somebody pushes the door"
         PULLED = "somebody pulls the door"
-
     DOOR = StateTable((Door.OPEN, DoorEvent.PUSHED, Door.CLOSED), (Door.CLOSED, DoorEvent.PULLED, Door.OPEN))
     DOOR.next(Door.OPEN, DoorEvent.PUSHED)     # Door.CLOSED
     DOOR.allows(Door.OPEN, DoorEvent.PULLED)   # False

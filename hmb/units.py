@@ -2,8 +2,7 @@
 
 Kafka's settings are plain numbers. The unit is in the setting's name: `retention.ms` is in milliseconds,
 `log.retention.hours` in hours, `segment.bytes` in bytes. Large numbers are hard to read and to write, so HMB also
-accepts numbers with units:
-
+accepts numbers with units. In each line, the two settings have the same value:
     retention.ms=604800000      retention.ms=7d
     segment.bytes=1073741824    segment.bytes=1GiB
 

@@ -1,10 +1,10 @@
 """Chooses the brokers that a benchmark measures, from the options of its command.
 
 These options choose the brokers:
-    (no option)                 HMB and Kafka 4.3.0, which the benchmark starts; HMB alone if Java or Kafka's jars are
-    missing -b HOST:PORT                the broker at this address --versus HOST:PORT          the broker at this
-    address, and HMB or the broker of the option -b --versus CHECKOUT           HMB and the HMB of another checkout or
-    of another Python
+    (no option)         HMB and Kafka 4.3.0, which the benchmark starts; HMB alone if Java or Kafka's jars are missing
+    -b HOST:PORT        the broker at this address
+    --versus HOST:PORT  the broker at this address, and HMB or the broker of the option -b
+    --versus CHECKOUT   HMB and the HMB of another checkout or of another Python
 
 Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
 create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run. These brokers

@@ -8,8 +8,8 @@ The broker of the thesis passed each request through a channel to a handler thre
 through another channel to a sender thread. The broker of the thesis used only one of four cores. The reason, according
 to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
 
-HMB offers the same design with the setting `threading=staged` and `num.io.threads` handler threads
-(`hmb/broker/network/staged.py`).
+With the setting `threading=staged`, HMB has the design of the thesis, with one or more handler threads
+(`hmb/broker/network/staged.py`). The setting `num.io.threads` is the number of handler threads.
 
 The benchmark sends small and large requests. For a small request, the broker needs most of the time to pass the request
 from thread to thread. For a large request, it needs most of the time to process the bytes.

@@ -251,7 +251,7 @@ def _imported(
 ) -> Plan:
     """Return a plan for `wanted`, which maps each partition to the offset that a file contains.
 
-    For each different offset, the caller's function `plan` makes the plan for all partitions that get this offset.
+    Several partitions can get the same offset. The function `plan` makes the plan for all partitions with this offset.
     """
     chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
     return {

@@ -83,7 +83,7 @@ def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None
 def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json: bool) -> None:
     """Delete the committed offsets that GROUP has in a topic. The group must not read the topic any more.
 
-    If GROUP is a share group, delete its start offsets in the whole topic. The group must not have members.
+    If GROUP is a share group, delete its start offsets in the whole topic. A share group must not have members.
     """
     from hmb.client.admin import raised
 
@@ -117,8 +117,8 @@ def _committed_offsets(admin: Admin, group: str) -> dict[TopicPartition, int | N
 def _share_offsets(admin: Admin, group: str, topics: Partitions) -> dict[TopicPartition, int | None]:
     """Return the start offset of a share group in each partition.
 
-    Raises CliError if the user has named single partitions of a topic, because the broker deletes the start offsets
-    only of whole topics.
+    The command `delete-offsets` deletes these offsets. The broker can only delete the start offsets of a whole topic.
+    The function therefore raises CliError if the user has named single partitions of a topic.
     """
     for topic, numbers in topics:
         if numbers is not None:

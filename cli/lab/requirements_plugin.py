@@ -189,9 +189,11 @@ def failed_call(error: BaseException) -> str:
     """Return the call that raised an exception, such as `lookup([(9, 100)], 8) raises `.
 
     The result is the beginning of an error message. In the example, the check has called the function `lookup` of the
-    answer, and this function has raised the exception. If the check's own code has raised the exception, the result
-    contains this code. For example, an answer returns None, and the check then uses None as a list. If the traceback
-    contains no line of the check, the result is an empty text.
+    answer, and this function has raised the exception.
+
+    The check's own code can also raise the exception: for example, if an answer returns None, and the check uses None
+    as a list. In this case, the result contains the code of the check. If the traceback contains no line of the check,
+    the result is an empty text.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]

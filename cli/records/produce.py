@@ -51,8 +51,9 @@ TICK = 0.1  # seconds; with --rate, the command sends the records of each tick t
 def command(**given: Any) -> None:
     """Send each line of standard input to TOPIC as a record. With FILES, send each file as one record (-l: each line).
 
-    A line without its newline is the value of a record. With --json, a line is a JSON object with a value, and
-    optionally key, headers, timestamp and partition. The command ends at the first record that cannot be delivered.
+    The value of a record is the text of one line, without the newline at the end. With --json, a line is a JSON object
+    with a value, and optionally key, headers, timestamp and partition. The command ends at the first record that cannot
+    be delivered.
     """
     options = ProduceOptions(**given)
     topic, files = options.topic_and_files()

@@ -143,7 +143,8 @@ def delete(names: tuple[str, ...], entity: ClientQuotaEntity, client: ClientConf
 def _check_keys(entity: ClientQuotaEntity, keys: Iterable[str]) -> None:
     """Raise click.UsageError if the user has named no entity, or if the entity cannot have one of these quotas.
 
-    An entity is a user, a client id, an IP address, or a default for all of them (such as --user-defaults).
+    An entity is a user, a client id, an IP address, or a default. For example, the default `--user-defaults` stands for
+    all users without a quota of their own.
     """
     if not entity.names:
         raise click.UsageError(f"name an entity: {ENTITY_OPTIONS}")

@@ -44,8 +44,8 @@ class CliError(Exception):
 def report(error: Exception) -> int | None:
     """Print one line for an error, and return the exit code.
 
-    If no line explains the error, print nothing, add a note about a bug, and return None. The caller then raises the
-    error again.
+    If no such line exists for the error, print nothing and return None. The caller then raises the error again, so that
+    Python prints a traceback. To an error that is not an OSError, the function adds a note: this may be a bug in HMB.
     """
     known = _explain(error)
     if known is None:

@@ -20,7 +20,7 @@ Read in this order:
 2. `hex_input`      reads bytes from digits, hex dumps and captured packets
 3. `decode`         the command: recognizes the message in the bytes, and explains it
 4. `frame_streams`  divides the bytes of each direction of a connection into frames
-5. `readdressing`   changes addresses in responses, so that clients connect to the proxy again
+5. `readdressing`   changes addresses in responses, so that clients connect to the proxy and not to the brokers
 6. `opened_tls`     decrypts the bytes of a connection with TLS, and encrypts them again
 7. `proxy`          the sockets and threads between clients and brokers
 8. `sniff`          the command: prints one line for each frame

@@ -133,7 +133,7 @@ def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
 
 
 def fits(frame: WireFrame, *, exactly: bool = True) -> bool:
-    """Return whether the bytes of a frame can be decoded as its message (the API and version of the frame).
+    """Return whether the bytes of a frame can be decoded as a message of the frame's API and version.
 
     If `exactly` is true, the result is false if bytes remain after the message.
     """

@@ -170,7 +170,7 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if the state of each window must be a map from keys to states, but is not; otherwise None.
+    """Return an error message if the state of each window must be a map by key, but is not a map; otherwise None.
 
     If the bolt has its own `transform`, the state can be another one: for example, the n largest values (`TopN`).
     """

@@ -81,7 +81,7 @@ class Clock(Mapping[TopicPartition, int]):
         return self <= other and self != other
 
     def includes(self, partition: TopicPartition, offset: int) -> bool:
-        """Return whether `offset` is smaller than this clock's offset of `partition`, so the tuple is below the clock."""
+        """Return whether a tuple is below this clock: `offset` is smaller than this clock's offset of `partition`."""
         return offset < self._offsets[partition]
 
     def has_reached(self, goal: Clock) -> bool:

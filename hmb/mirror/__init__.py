@@ -35,10 +35,9 @@ Read in this order:
 10. `mirror_maker` writes the topics of MirrorMaker 2, if a mirror uses its names
 11. `errors`      the errors with which a mirror ends
 
-Limits: a mirror copies a record of partition 3 to partition 3 of the target topic, and so on. The numbers of partitions
-never change. A mirror does not copy users, ACLs or share groups. Two mirrors
-with the same group must not run at the same time. If they use transactions, the target refuses the mirror that started
-first.
+Limits: a mirror copies a record to the partition with the same number, for example from partition 3 to partition 3. A
+mirror does not copy users, ACLs or share groups. Two mirrors with the same group must not run at the same time. If they
+use transactions, the target refuses the mirror that started first.
 
 Source: Kafka 0.7 design, "Consumer tracking" and "Mirroring"; KIP-382.
 """

@@ -16,7 +16,8 @@ request that adds its partitions to the transaction. This would save little, bec
 about once a second.
 
 In version 2 of transactions, a Kafka broker can also refuse a batch while it still writes the markers of the previous
-transaction. The mirror would then have to send this batch and all later ones again.
+transaction. The mirror would then have to send this batch and all later ones again. With version 1, this does not
+happen.
 """
 
 from __future__ import annotations

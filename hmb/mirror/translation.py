@@ -21,8 +21,9 @@ To translate an offset in a gap, the mirror counts the records in this gap at th
 `groups`). If it cannot count the records, the translated offset is the start of the gap. The group then reads some
 records again, but it misses none.
 
-The command `hmb restore` also uses the class `Translation`, for offsets of a backup. A `Translation` for a backup keeps
-all runs (cli/backup/renumbering.py).
+The command `hmb restore` uses the class `Translation`, too: it translates the offsets of a backup. A `Translation` of a
+mirror keeps at most MAX_RUNS runs of each partition. A `Translation` of a backup keeps all runs, because no commit
+stores them (cli/backup/renumbering.py).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Read in this order:
 2. `collecting.py`    how the broker's parts become a state
 3. `http_server.py`   a small HTTP server, and what it refuses
 4. `ports.py`         which address shows what
-5. `metrics.py`       the state in the names of Kafka's exporters
+5. `metrics.py`       the state as metrics, with the names that Kafka's exporters use
 6. `sampling.py`      rates over the last minute
 7. `page/`            the page that draws the state in a browser
 8. `remote/`          the state of any broker, Apache Kafka included, through its APIs

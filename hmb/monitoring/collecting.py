@@ -8,8 +8,8 @@ For example, suppose that an offset commit arrives while `collect` runs. Then th
 state may include this commit, although the group's position in the same state is still the old one.
 
 Cost: a collection takes about 15 us for each segment. `collect` must sometimes read the header of a batch from a file:
-one header for each segment whose first batch is not in memory, and one for each position of a group that lags. A
-`StateCache` avoids these costs for logs that have not changed.
+one header for each segment whose first batch is not in memory. If a group has not read a partition to its end,
+`collect` reads one header at the group's position. A `StateCache` avoids these costs for logs that have not changed.
 """
 
 from __future__ import annotations

@@ -332,7 +332,10 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Do nothing. The base class would print a line for each request to standard error, among the broker's lines."""
+        """Do nothing. The base class would print a line for each request to standard error.
+
+        These lines would disturb a test that reads what the broker writes to standard error.
+        """
 
 
 def is_loopback(host: str) -> bool:

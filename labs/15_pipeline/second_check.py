@@ -46,7 +46,7 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return the rows of each batch: the count of each of the batch's words, from the first batch up to this batch."""
+    """Return the rows of each batch: how often each word of the batch occurs in all batches up to this batch."""
     found = []
     for begin in range(0, len(words), size):
         counts = Counter(words[: begin + size])

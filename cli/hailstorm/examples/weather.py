@@ -5,10 +5,10 @@ precipitation in mm. The example ignores the hourly temperatures. The date in an
 belongs. The time at which a processor reads the event makes no difference. The records flow through these processors:
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
-The bolt `rain` adds the precipitation of each day to the sum of the window that contains the day. The database has one row for each city and window. The sink
-`database` writes the new sum into this row. The sink is transactional: one transaction of the database writes both the
-rows and a clock. The clock contains one offset for each partition. The sums in the rows include exactly the records
-below these offsets.
+The bolt `rain` adds the precipitation of each day to the sum of the window that contains the day. The database has one
+row for each city and window. The sink `database` writes the new sum into this row. The sink is transactional: one
+transaction of the database writes both the rows and a clock. The clock contains one offset for each partition. The sums
+in the rows include exactly the records below these offsets.
 
 The idea of windows that depend on the time in each event comes from Akidau et al., "The Dataflow Model" (2015).
 """

@@ -36,7 +36,7 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated segment. Each time the group commit begins a sync of the segment, the next producers append."""
+    """A simulated disk with one segment. During each sync of the segment, the next producers append their batches."""
 
     files: tuple[()] = ()
 

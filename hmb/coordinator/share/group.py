@@ -58,7 +58,8 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
         """Return the subscribed partitions that have no state yet.
 
-        The topics in `request` count as subscribed, although the group has not stored this subscription yet. Raises NOT_COORDINATOR if the group was deleted.
+        The topics in `request` count as subscribed, although the group has not stored this subscription yet. Raises
+        NOT_COORDINATOR if the group was deleted.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)

@@ -14,7 +14,7 @@ time index and in the offset index of this segment then find a position. The loo
 position on.
 
 A segment can contain a million batches, and a record can have 100 MB. So each function returns only a limited amount of
-data, and its result shows that something is missing.
+data. If more data exists, the result shows this.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads batches with Fetch requests, for a page that cannot read the broker's files.
 
-A Fetch response contains whole batches, byte by byte as the broker stores them. So the page can show the header and the
-records of a batch from any broker, and its bytes with a note on each field. The page does not know the position of the
-batch in its segment, so it identifies the batch by its first offset.
+A Fetch response contains whole batches, byte by byte as the broker stores them. So for a batch of any broker, the page
+can show three things: the header, the records, and the bytes with a note on each field. The page does not know the
+position of the batch in its segment, so it identifies the batch by its first offset.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ offsets into the messages: the offsets that the log would assign next.
 
 The broker writes the expected offsets into the messages before it holds the log's lock. In the meantime, another
 producer may append records. The expected offsets are then in use, so the append changes the offsets in the messages.
-For example, the log ends at offset 500, and the broker writes the
-offsets 500 and 501 into two messages. Another producer first appends three records. The log then ends at 503, and the
-append changes the offsets of the messages to 503 and 504.
+For example, the log ends at offset 500, and the broker writes the offsets 500 and 501 into two messages. Another
+producer first appends three records. The log then ends at 503, and the append changes the offsets of the messages to
+503 and 504.
 
 The broker converts messages to a record batch in two cases. In the first case, the offsets of compressed messages v0
 must change. In the second case, the topic's codec (`compression.type`) differs from the codec of a message.
