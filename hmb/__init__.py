@@ -48,12 +48,11 @@ The files have at most 3,000 lines together.
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
 The core of HMB consists of the fifteen files of the short reading, and of nine more files. Read these nine files next.
-Under `protocol/`, `schema.py` encodes and
-decodes all message classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a
-log, `recovery/loading.py` opens a log after a stop or a crash, and `recovery/checking.py` checks one batch. Under
-`coordinator/`, `group_runner.py` runs the steps of a group, and `classic/group.py` is the group of the classic
-protocol. Under `client/producing/`, `accumulator.py` collects records into batches, and `completion.py` handles the
-result of a batch.
+Under `protocol/`, `schema.py` encodes and decodes all message classes. Under `storage/`, `group_commit.py` syncs logs,
+`log_segments.py` lists the segments of a log, `recovery/loading.py` opens a log after a stop or a crash, and
+`recovery/checking.py` checks one batch. Under `coordinator/`, `group_runner.py` runs the steps of a group, and
+`classic/group.py` is the group of the classic protocol. Under `client/producing/`, `accumulator.py` collects records
+into batches, and `completion.py` handles the result of a batch.
 
 Three subjects come after the core: topics (`broker/topics/`), retention and compaction (`storage/cleanup/`,
 `storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support older versions, handle
