@@ -74,7 +74,7 @@ class SharePartition:
 
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
     - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`. The
-      first lock can time out later than `due`, because members acknowledge records and so end other locks.
+      first lock may time out later than `due`, because a lock ends early when a member acknowledges its record.
     """
 
     def __init__(
