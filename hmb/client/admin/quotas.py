@@ -55,9 +55,9 @@ def describe_quotas(
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
     """Return the quotas of entities: `{entity: {key: value}}`. Needs Kafka 2.6.
 
-    An entity has up to three names: a user, a client id and an IP address. The result contains each entity that has all
-    names of `wanted`. Names that are None in `wanted` are not compared. For example, `ClientQuotaEntity(user="alice")`
-    matches the entity of the user alice, and also the entity of alice and a client id.
+    The names of an entity are a user, a client id or both, or an IP address. The result contains each entity that has
+    all names of `wanted`. Names that are None in `wanted` are not compared. For example,
+    `ClientQuotaEntity(user="alice")` matches the entity of the user alice, and the entity of alice and a client id.
     """
     components = [
         Component(

@@ -5,7 +5,7 @@ v0 and v1, each message contains its own offset. To write an offset into a compr
 decompress it, and this takes too long for a thread that holds the lock. So before the append, the broker already writes
 offsets into the messages: the offsets that the log would assign next.
 
-The broker writes the expected offsets into the messages before it holds the log's lock. In the meantime, another
+The broker writes the expected offsets into messages v0 or v1 before it holds the log's lock. In the meantime, another
 producer may append records. The expected offsets are then in use, so the append changes the offsets in the messages.
 For example, the log ends at offset 500, and the broker writes the offsets 500 and 501 into two messages. Another
 producer first appends three records. The log then ends at 503, and the append changes the offsets of the messages to
