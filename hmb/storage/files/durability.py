@@ -23,7 +23,9 @@ SYNCS_AT_ONCE = 16
 
 
 def sync_directory(path: Path) -> None:
-    """Sync a directory, so that the names of its files survive a power cut. If `path` is a file, sync its content.
+    """Sync a directory, so that the names of its files survive a power cut.
+
+    If `path` is a file, sync this file instead of a directory.
 
     Raises SyncFailed if the sync fails, and OSError if `path` cannot be opened.
     """

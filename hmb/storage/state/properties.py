@@ -4,9 +4,10 @@ A line is `name=value`, `name: value` or `name value`. If a line contains only a
     ! a comment                            a line that begins with # or ! is a comment
     listeners=PLAINTEXT://:1,\             a backslash at the end: the next line continues this one
               SSL://:2
-    a\=b\ c = \u00e9\t                     the name is `a=b c`: after a backslash, `=`, `:` and a blank belong to the
-                                           name or to the value. The value is `é` and a tab: the escapes \t, \n, \r,
-                                           \f and \uXXXX mean the same as in Java.
+    a\=b\ c = \u00e9\t                     the name is `a=b c`, and the value is `é` and a tab
+
+In the last line, a backslash makes `=`, `:` or a space a part of the name or of the value. The texts \t \n \r \f and
+\uXXXX mean the same as in Java.
 
 If a file contains the same name twice, the last value counts. HMB differs from `java.util.Properties.load` in two
 points. HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only
