@@ -66,8 +66,8 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        If the directory has new files, the next sync also writes their names to the disk. The sync then calls
-        `on_directory_synced` with the log's active segment and end offset.
+        When the log has created new files, the next sync also syncs the directory, so that the names of these files are
+        on disk. The sync then calls `on_directory_synced` with the log's active segment and end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)

@@ -310,7 +310,7 @@ class Log:
     # -- read
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> FetchDataInfo:
-        """Return at most `max_bytes` bytes of one segment, from the batch that contains `offset` on.
+        """Return at most `max_bytes` bytes of one segment. They begin with the batch that contains `offset`.
 
         If `at_least_one` is True, the result contains the whole first batch, even if this batch is larger than
         `max_bytes`. If `committed` is True, the result ends at the last stable offset.

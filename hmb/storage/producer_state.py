@@ -2,14 +2,16 @@
 
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
 sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
-the log remembers the last five batches of each producer. The log compares a new batch with these five batches, and
-distinguishes five cases:
+the log remembers the last five batches of each producer.
+
+The log compares a new batch with the last five batches of the same producer:
+- The epoch of the new batch is older than the producer's newest epoch: the log refuses the batch with
+  INVALID_PRODUCER_EPOCH.
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
-- The new batch continues the sequence numbers of the last batch: the log appends it.
-- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER, except in
-  the three cases below.
-- The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
+- The sequence numbers of the new batch continue those of the last batch: the log appends the new batch.
+- The new batch neither repeats nor continues other batches: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. The
+  next paragraph lists three exceptions.
 - The producer has an open transaction, and the new batch does not belong to a transaction: the log refuses it with
   INVALID_TXN_STATE.
 
@@ -29,10 +31,13 @@ Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. 
 users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
 with many short-lived producers needs more memory.
 
-The log measures with the broker's clock how long ago a producer's last append was. It does not use the timestamps in
-the batches, because a client may set them to any value, for example to last year. When a broker starts, it does not
-know when the batches on disk were appended. The broker uses the time of its start for all these batches, so that it
-forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
+The log forgets a producer some time after the producer's last append. The log measures this time with the broker's
+clock. It does not use the timestamps in the batches, because a client may set them to any value, for example to last
+year.
+
+When a broker starts, it does not know when the batches on disk were appended. The broker uses the time of its start as
+the append time of all these batches, so that the log does not forget a producer too early. (Kafka uses the timestamp of
+the producer's last batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
 has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. If a transaction

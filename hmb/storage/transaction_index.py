@@ -1,9 +1,11 @@
 """The transaction index: it lists aborted transactions, so that readers of committed data can skip aborted records.
 
 The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
-abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py). A reader of
-committed records (`isolation_level` 1) reads the records before the marker, but must already know whether their
-transaction is aborted.
+abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py).
+
+A reader of committed records (`isolation_level` 1) reads the records before it reads the marker. But it must skip the
+records of an aborted transaction. The broker therefore sends a list of the aborted transactions together with the
+records. The transaction index contains this list.
 
 For each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains the
 marker. An entry has 34 bytes, and the entries have the order of the markers:

@@ -9,9 +9,11 @@ The broker may delete a segment in each of these cases:
   offset.
 
 The limits `retention.ms` and `retention.bytes` apply only if `cleanup.policy` contains `delete`. The value -1 means no
-limit. The last records of a topic must also expire, even if no producer writes to the topic any more. These records are
-in the active segment. So the log rolls: it creates a new active segment, and the broker can then delete the old active
-segment.
+limit.
+
+The last records of a topic must also expire, even if no producer writes to the topic any more. These records are in the
+active segment, which the broker cannot delete. So when the active segment and all other segments have expired, the log
+rolls: it creates a new, empty active segment. The broker can then delete the old active segment.
 
 Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """

@@ -18,9 +18,12 @@ A *marker* is the record that ends a transaction. The marker stays as long as th
 When the log has no such batch any more, the marker stays for another `delete.retention.ms`, like a tombstone.
 
 *Dirty* records were not compacted yet. *Clean* records were already compacted, and have lower offsets than all dirty
-records. One compaction of a log is a *round*, and reads the log in two passes. In the first pass, the round reads the
-dirty records backwards. So the first record with key K that the round finds is the log's last record with key K. The
-round stores the keys in a set, and the offsets of these last records in a list.
+records. One compaction of a log is a *round*. A round reads the log twice: the first pass finds the last record of each
+key, and the second pass copies the records that stay.
+
+In its first pass, a round of compaction reads the dirty records backwards. So the first record with key K that the
+round finds is the log's last record with key K. The round stores the keys in a set, and the offsets of these last
+records in a list.
 
 In its second pass, a round of compaction copies the dirty records that are the last with their keys. The first pass has
 stored the offsets of these records, so the second pass does not read their keys again. The round drops each clean
@@ -30,9 +33,9 @@ The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offs
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
 the next round.
 
-A batch can have a correct CRC, but records that compaction cannot read. For example, before the topic was compacted, a
-producer wrote records with wrong lengths, or more than MAX_BATCH_RECORDS records. Compaction copies such a batch
-unchanged, and continues.
+A batch can contain records that compaction cannot read, although the CRC of the batch is correct. For example, before
+the topic was compacted, a producer wrote records with wrong lengths, or more than MAX_BATCH_RECORDS records in one
+batch. Compaction copies such a batch unchanged, and continues with the next batch.
 
 Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
 """

@@ -7,13 +7,15 @@ A swap has four steps:
 3. The broker renames the files of the old segments to `.deleted`.
 4. The broker removes the suffix `.swap` from the names of the new files. It renames the log file last.
 
-If the broker crashes during a swap, it looks at the names of the files when it starts again:
-- Some files have the suffix `.cleaned` or `.swap`, but no file has the suffix `.log.swap`. The crash has interrupted
-  step 1 or 2, before the new segment was complete. The broker removes these files, and the log keeps the old segments.
-- A file has the suffix `.log.swap`. The crash has interrupted step 3 or 4, when the new segment was already complete.
-  The broker removes the old segments, and removes the suffix `.swap` from the names of the new files. The manifest
-  contains the range of offsets that the new segment replaces. The old segments are the segments whose base offset is in
-  this range. If the manifest does not contain this range, the range ends at the end of the new segment.
+If the broker crashes during a swap of segments, it looks at the names of the files when it starts again:
+- Some files have the suffix `.cleaned` or `.swap`, but no file has the suffix `.log.swap`. The broker crashed before
+  the new segment was complete. At its start, it removes these files, and the log keeps the old segments.
+- A file has the suffix `.log.swap`. The new segment was complete when the broker crashed. At its start, the broker
+  removes the old segments, and removes the suffix `.swap` from the names of the new files.
+
+To find the old segments after a crash, the broker uses a range of offsets. The range begins at the base offset of the
+new segment, and the manifest contains the end of the range. If the manifest does not contain this end, the range ends
+at the end of the new segment. The old segments are the segments whose base offset is in the range.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

@@ -193,8 +193,8 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
     """Yield the batches of a log file from `position` on, up to the batch with `offset` or `timestamp`.
 
-    The last batch that the function yields is the first batch whose last offset is at least `offset`, or whose greatest
-    timestamp (ms) is at least `timestamp`.
+    With `offset`, the function stops after the first batch whose last offset is at least `offset`. With `timestamp`
+    (ms), it stops after the first batch whose greatest timestamp is at least `timestamp`.
     """
     with log.open("rb") as file:
         for at, batch in walk(file, position):

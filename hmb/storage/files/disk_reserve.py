@@ -2,8 +2,10 @@
 
 When the disk is full, producers get KAFKA_STORAGE_ERROR. But consumers still have to commit their offsets, and an
 administrator has to delete records. For these requests, the broker must write a little: a record of 150 bytes in
-`__consumer_offsets`, a checkpoint, or the list of topics. So when the broker starts, it allocates the file `.reserve`.
-This file occupies 4 MiB of the disk, and nobody reads it.
+`__consumer_offsets`, a checkpoint, or the list of topics.
+
+So when the broker starts, it allocates the file `.reserve`, which occupies 4 MiB of the disk. When the disk is full,
+the broker removes this file, and can then write into the free space.
 
 The broker uses the file `.reserve` in these steps:
 1. A write fails because the disk is full. The broker removes `.reserve`. The free 4 MiB are enough for 25,000 commits.

@@ -70,7 +70,8 @@ class ExternalChanges:
     def _excerpts(self, position: int, end: int) -> bytes:
         """Return the first and the last bytes of the batch from `position` to `end`.
 
-        If another process cuts the file and the broker then appends, the file system fills the gap between the cut and
-        the appended bytes with zeros. So zeros in place of the last bytes show that the file was cut.
+        Another process may cut the end of the file while the broker has the file open. When the broker then appends,
+        the file system fills the space between the new end and the appended bytes with zeros. So the last bytes of the
+        earlier batch are zeros, and `check` notices that the file was cut.
         """
         return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

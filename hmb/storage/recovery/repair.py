@@ -338,10 +338,13 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 
 
 def report(segment: Segment, hole: Hole) -> None:
-    """Log the position and the offsets of damaged bytes (a hole), and copy the bytes to a `.cut` file.
+    """Log the position and the offsets of damaged bytes (a hole), and copy lost bytes to a `.cut` file.
 
-    If the log ends at the hole, the `.cut` file contains all bytes after the new end of the log. If these bytes contain
-    no whole batch, the function does not copy them. Raises OSError.
+    If the log continues after the hole, the `.cut` file contains the bytes of the hole. If the log ends at the hole,
+    the file contains the bytes from the hole to the end of the segment.
+
+    The function writes no `.cut` file in three cases: the bytes are restored, the hole contains no bytes, or the log
+    ends at the hole and no whole batch follows. Raises OSError.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = Windows.of(segment.file), hole.first_offset, hole.next_offset - 1

@@ -16,7 +16,8 @@ segment needs a check only if the broker cannot trust its files, for example bec
 of the file (loading.py). After a clean stop, no unchanged segment needs a check (clean_stop.py).
 
 No CRC covers the offset of a batch. Each batch of a log must have greater offsets than the batch before it, and
-compaction can leave gaps between the offsets. But an offset with a flipped bit also looks like a gap.
+compaction can leave gaps between the offsets. But if a bit of an offset has flipped, the wrong offset also looks like a
+gap. So `recover` trusts a gap only if the offsets of the next batch fit.
 
 For example, three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is
 damaged. If the batches began at 10, 84 and 94, the offset 84 would not be damaged: the log would have a gap between the
@@ -103,9 +104,9 @@ def recover(
 ) -> Recovered:
     """Check all batches up to the first damaged batch, and rebuild the offset index and the time index from them.
 
-    The function sets the segment's `size` to the length of the intact beginning. It does not cut damaged bytes off the
-    file, only the zeros at the end of a preallocated file. The parameters `upper_limit` and `may_continue` are those of
-    `checked_batches`. Raises Stopped, OSError.
+    The function sets the segment's `size` to the length of the intact beginning. Damaged bytes stay in the file. If
+    only zeros follow the intact beginning of a preallocated file, the function cuts off these zeros. `checked_batches`
+    explains `upper_limit` and `may_continue`. Raises Stopped, OSError.
     """
     with segment.indexes_recreated():
         producers = ProducerBatches()

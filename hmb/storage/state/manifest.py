@@ -3,14 +3,16 @@
 A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in `log-start-offset-checkpoint`
 changes, a log starts at a wrong offset and may hide records. If a segment file is lost, it looks like a segment that
 retention has deleted. So the broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores.
-Each line of this file is an entry. An entry begins with a CRC-32C of the rest of the line:
+
+Each line of the file `hmb-manifest` is an entry. An entry begins with a CRC-32C of the rest of the line. The next word
+is the kind of the entry. The fields after this word depend on the kind. The list after this example explains them:
     6856822b manifest 000000131072
     b11acda5 file topics.json 142 90c1f2aa - -
     de2b2083 topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
     1e9975cb segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     d727605f forget events-0 0
 
-Each kind of entry has its own fields:
+Each kind of entry in the manifest has its own fields. This list omits the name of the file or partition:
 - `manifest`: the size of the manifest in bytes. So the broker notices if the end of the file is lost. The file ends
   with empty lines, and the broker writes new entries into this space. When the space is full, the broker writes a new
   manifest.
@@ -23,8 +25,8 @@ Each kind of entry has its own fields:
   the size of the log file and the time of its last write (ns). The next two are the sizes of the offset index and of
   the time index. The last two are the size and the CRC-32C of the transaction index. If the size of the log file is -1,
   compaction is replacing all segments between the two base offsets.
-- `forget`: a segment that the broker is about to delete. An entry without a base offset means that the broker is about
-  to delete the whole partition.
+- `forget`: the base offset of a segment that the broker is about to delete. An entry without a base offset means that
+  the broker is about to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
 If two entries contradict each other, the later entry is valid. An entry that does not match its file would make the
