@@ -5,12 +5,15 @@ sums, the most frequent words. Machines crash during this work. After a crash, s
 others are not, and no processor knows which records are counted. If a stream processor resumed from the last position
 that it stored, it would count some records twice, or never.
 
-Hailstorm solves this problem in two parts. First, each state is a *commutative monoid*: two states can be merged, and
-neither the order nor the grouping of merges matters. Second, the offsets of the topics form a *clock*, which holds one
-offset for each partition. A snapshot at clock C contains exactly the tuples that were made from records below C, on
-every processor, although the processors never stop together. After a crash, all processors go back to the newest clock
-at which each processor has a snapshot. The spouts, which read the topics, send all records above this clock again. Each
-record then counts exactly once, without a transaction for each step.
+With Hailstorm, each record counts exactly once, even if processors crash. Two ideas make this possible. First, each
+state is a *commutative monoid*: two states can be merged, and neither the order nor the grouping of merges matters.
+Second, the offsets of the topics form a *clock*, which holds one offset for each partition. A snapshot at clock C
+contains exactly the tuples that were made from records below C, on every processor, although the processors never stop
+together.
+
+After a crash, all processors go back to the newest clock at which each processor has a snapshot. The spouts, which read
+the topics, send all records above this clock again. Each record then counts exactly once, without a transaction for
+each step.
 
 The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
 partitions. In each snapshot, the bolts save their states at the clock C of this snapshot in the snapshot store:

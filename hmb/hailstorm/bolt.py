@@ -22,11 +22,13 @@ arguments. `lift` returns a new state at each call. `transform` may read the sta
 that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
 rules.
 
-**What may follow a bolt.** Not every bolt may receive the outputs of another bolt. The function `transform` of a bolt
-computes its outputs from a running state, for example from the present count of a word. These outputs depend on the
-order in which tuples of different partitions arrive. For example, a bolt adds the value 5 of partition 0 and the value
-1 of partition 1. If the 5 arrives first, the bolt sends the running sums 5 and 6. If the 1 arrives first, the bolt
-sends 1 and 6. A second bolt that adds these running sums gets 11 or 7.
+**What may follow a bolt.** A bolt gets exact results from the outputs of another bolt only if it needs nothing but the
+last output for each key. The reason is that the function `transform` computes outputs from a running state, for example
+from the present count of a word. These outputs depend on the order in which tuples of different partitions arrive.
+
+For example, a bolt adds the value 5 of partition 0 and the value 1 of partition 1. If the 5 arrives first, the bolt
+sends the running sums 5 and 6. If the 1 arrives first, the bolt sends 1 and 6. A second bolt that adds these running
+sums gets 11 or 7, which is not exact. A second bolt that keeps only the last running sum always gets 6.
 
 A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
 receiving bolt gets exact results only if its state depends on nothing but the *last* value of each key. (In a snapshot,
@@ -170,9 +172,11 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if the state of each window must be a map by key, but is not a map; otherwise None.
+    """Return an error message if each window needs a map from keys to states, but has no such map; otherwise None.
 
-    If the bolt has its own `transform`, the state can be another one: for example, the n largest values (`TopN`).
+    If the bolt has its own function `transform`, the state of a window may be something else than a map, for example
+    the n largest values (`TopN`). But a single sum or mean is always an error, because it would mix the values of all
+    keys.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

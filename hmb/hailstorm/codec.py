@@ -6,7 +6,7 @@ of its own. The codec supports None, bool, int of any size, float, str, bytes, l
 decoder returns values of exactly the types that were encoded. A user can add another type with `register`.
 
 An encoded value is one tag byte and its content. Counts and lengths are unsigned varints (7 bits in each byte, the
-lowest bits first):
+lowest bits first). A *column* is a sequence of values in a format of its own:
     N  T  F                      None, True, False; no content
     i  varint                    an int of at most 64 bits, in zigzag (0, -1, 1, -2 ... as 0, 1, 2, 3 ...)
     I  length, bytes             a larger int, big-endian, two's complement

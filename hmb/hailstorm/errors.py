@@ -3,10 +3,10 @@
 A user's mistake, a lost record and an internal error have different exception classes, so that a runner can react
 differently to each of them:
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
-- `UserCodeError`: a function of the user raised an exception. The function would raise again, so the topology stops.
-  An exception of a sink can also have a temporary cause, such as a database that restarts (`can_pass`). The runner
-  then starts the sink again.
-- `SnapshotError`: a snapshot store is full, unreadable or belongs to another topology.
+- `UserCodeError`: a function of the user raised an exception. The function would raise again, so the topology stops. A
+  sink is different: its exception can have a temporary cause, such as a database that restarts. If the function
+  `can_pass` returns True for the exception, the runner starts the sink again.
+- `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is damaged.
 - `StaleEpochError`: a processor of an older epoch tried to write. The store refuses the write, and the processor ends.
 """
 

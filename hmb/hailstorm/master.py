@@ -60,8 +60,8 @@ class MasterPhase(Enum):
 class MasterState:
     """The phase of the topology, its clock and its epoch.
 
-    The negotiator writes this value to the registry's node `master`. If a line below has the name of a phase before a
-    colon, the field is used only in this phase.
+    The negotiator writes this value to the registry's node `master`. Some fields are used only in one or two phases.
+    The lines of these fields begin with the names of the phases, for example `SpoutsRewind:`.
 
     epoch        the number of this start of the topology; each recovery begins a new epoch
     number       the number of this master state in its epoch, from 0

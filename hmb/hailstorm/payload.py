@@ -18,7 +18,8 @@ time than a bolt's work on this payload. These are the columns and fields of one
     path        (tags, count)                    the nodes that made these tuples
     partition   tags-0                           the partition from which all these tuples originate
     offsets     [7, 8, 10]                       the offset from which each tuple originates, ascending
-    numbers     None, or [(0, 0), (0, 1) ...]    None: each node made exactly one tuple from each input
+    numbers     None, or [(0, 0), (0, 1) ...]    for each tuple: its output number (0, 1 ...) at each node of `path`;
+                                                 None: each node made exactly one tuple from each input
     tuples      [("love", 101), ("sun", 3) ...]
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
     times       tags-0: 1398902400000            the sender's time mark of each partition, an event time in ms

@@ -73,9 +73,11 @@ class Declaration:
 class Topology:
     """A directed acyclic graph of nodes, in the order of their declaration.
 
-    `name` consists of letters, digits and _. Targets store the name. `version` is any text. If you change a function so
-    that the old states have another meaning, change `version`, too. The snapshot store then refuses to load the old
-    snapshots.
+    `name` consists of letters, digits and _. Targets and the snapshot store contain the name. So a topology with a new
+    name cannot continue with its old snapshots.
+
+    `version` is any text. If you change a function so that the old states have another meaning, change `version`, too.
+    The snapshot store then refuses to load the old snapshots.
     """
 
     def __init__(self, name: str, version: str = "1") -> None:

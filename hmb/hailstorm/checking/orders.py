@@ -33,8 +33,8 @@ class Observed:
     """The observations about one node in the first run of the simulation.
 
     tuples   the tuples that a spout made, or that a bolt received
-    changed  the problems that were found because the second call of a function returned another value; the check
-             calls `convert` of a spout and `transform` of a stateless bolt twice
+    changed  problems of functions that are not pure: the check calls `convert` of a spout and `transform` of a
+             stateless bolt twice with the same arguments, and the second call returned another value
     raised   the exceptions that `convert` of a spout raised; a run sends these records to the dead-letter topic
     """
 

@@ -1,8 +1,8 @@
 """Defines monoids of numbers: sums, smallest and largest values, means.
 
-Means alone do not form a monoid. For example, one mean is 2 and another mean is 4. Without the numbers of values,
-nobody can compute the mean of all values. Pairs (total, count) form a monoid, and the mean is total / count. Variances
-and other statistics can be computed from such sums, too.
+Means alone do not form a monoid. For example, one mean is 2 and another mean is 4. To compute the mean of all values, a
+program must also know the count of values for each of these means. Pairs (total, count) form a monoid, and the mean is
+total / count. Variances and other statistics can be computed from totals in the same way.
 
 A sum of floats depends on the order of the additions, because each float addition rounds its result. After a crash, a
 replay adds the values in another order, so the last digits would change. Each finite float, however, is a whole

@@ -8,9 +8,10 @@ has n = 1 and three states that count words:
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
 On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4.
 
-A merge by *maximum* never needs a dropped value. Such a merge drops a key only if n other keys have larger values, and
-these maxima can only grow. The dropped key can be among the n largest again only with a value above its dropped value.
-This new value is then the maximum of the key. `TopN` therefore merges values by maximum.
+A merge by *maximum* loses nothing when it drops a key. It drops a key only if n other keys have larger values, and
+these values never shrink. The dropped key can return to the n largest keys only with a new, larger value. This new
+value alone is then the maximum of the key, and the dropped value has no effect on it. `TopN` therefore merges values by
+maximum.
 
 `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
 counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.

@@ -20,9 +20,11 @@ this example it chooses C1, and the spouts send all records above C1 again:
     C1, C2          C1             C1
 
 The clock that the negotiator chooses is usually the newest *complete* clock. The chosen clock is newer in one case: all
-processors had saved their states, but the negotiator crashed before it stored the clock as complete. The negotiator
-never chooses a clock below the newest complete clock. No replay repeats outputs up to this clock, so a sink may write
-them. If a processor has lost its snapshot at the newest complete clock, the negotiator ends the topology with an error.
+processors had saved their states, but the negotiator crashed before it stored the clock as complete.
+
+The negotiator never chooses a clock below the newest complete clock. So no replay repeats the outputs up to the newest
+complete clock, and a sink may write these outputs to its target. If a processor has lost its snapshot at the newest
+complete clock, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

@@ -235,10 +235,10 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that had to wait until the snapshot is ready to save.
+        """Process the tuples that had to wait while the bolt collected the state for a snapshot.
 
-        The snapshot contains only tuples at offsets below its clock. While other tuples waited, the bolt sent no low
-        water mark above the clock. The bolt now sends its present low water mark.
+        These tuples are above the clock of the snapshot, so they are not part of its state. While they waited, the bolt
+        sent no low water mark above this clock. The bolt now sends its present low water mark.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:

@@ -25,11 +25,14 @@ therefore sends one running value, which includes all tuples of the batch.
 batches, so the clock C of the snapshot never divides a batch. Either all tuples of a batch are below C, or none of them
 is. The last offset of the batch can therefore represent the whole batch.
 
-**What may follow.** A replay can divide the records into batches in another way than the first run did. The bolt that
-combines then sends other running values. The rule for the bolts after a bolt that combines is the same as without a
-combiner: only the last value of each key may matter (see the module `bolt`). After a replay, an `IdempotentSink` would
-not overwrite the outputs of the old batches, because the new batches end at other offsets. The topology therefore
-refuses an `IdempotentSink` after a bolt that combines.
+**What may follow.** After a crash, a replay can divide the records into other batches than the first run did. A bolt
+that combines sends one running value for each key and batch, so it then sends other running values. Only the last value
+of each key is the same. So a bolt after it may use only the last value of each key, as without a combiner (see the
+module `bolt`).
+
+An `IdempotentSink` overwrites an output only with a new output of the same offset. After a replay, the batches can end
+at other offsets, and an output has the last offset of its batch. The sink would then keep the old outputs in addition
+to the new ones. The topology therefore refuses an `IdempotentSink` after a bolt that combines.
 
 **Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
 chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the

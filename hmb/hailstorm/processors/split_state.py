@@ -36,8 +36,8 @@ class SplitState:
 
     a         S, or A during a snapshot
     b         B while A is frozen, otherwise None
-    is_frozen whether A is complete; tuples above the clock then enter B. `b` alone does not show this, because the
-              empty state of a monoid can be None.
+    is_frozen whether A is complete; tuples above the clock then enter B. A test whether `b` is None cannot replace
+              this field, because an empty state B can also be None.
     clock     the clock of the snapshot in progress, or None
     closed    windows that end at or below this event time (ms) have been dropped
     """
@@ -70,9 +70,11 @@ class SplitState:
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
 
-        At this moment all spouts are paused at `clock`, so the watermark comes only from tuples below `clock`. Later in
-        the snapshot, the watermark also comes from tuples above `clock`. If the bolt dropped a window because of such a
-        watermark, a replay from `clock` could contain tuples of this window that are not late.
+        At this moment, all spouts are paused at `clock`, so the watermark comes only from tuples below `clock`. Later
+        in the snapshot, the watermark also comes from tuples above `clock`. If the bolt dropped a window because of
+        such a tuple, the snapshot would not contain the window. After a crash, a replay from `clock` could contain
+        tuples of this window. The bolt would then drop these tuples as late, although they were in time in the first
+        run.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

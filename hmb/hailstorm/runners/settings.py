@@ -26,7 +26,8 @@ class RunSettings:
     """The options of a run. Times are in seconds.
 
     bootstrap_servers   brokers of the cluster that holds the topics
-    until               "end": the topology ends when the spouts have read all records that exist at the start
+    until               "end": the topology ends when the spouts have read all records that exist at the start;
+                        None: the topology does not end, because it waits for further records
     negotiator          the settings of the negotiator: grace period and patience
     poll_records        the largest number of records that a spout takes at once
     poll_timeout        the time that a spout waits for records before it looks at its mailbox

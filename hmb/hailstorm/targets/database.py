@@ -100,11 +100,14 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Return the clock in the row with the old key of this sink instance, and give the row its new key.
+        """Look for a row with the old key of this sink instance. Return its clock, and give the row the new key.
 
-        The old key, from early development versions, is only `sink`, the name of the sink instance. Return None if no
-        row has the old key, or if the clock in the row contains topics that this sink does not receive. If the clock is
-        above `start`, the sink refuses to start, so the row keeps its old key.
+        In early development versions, the key of a row was only the name of the sink instance (`sink`). The new key
+        also contains the name of the topology.
+
+        Return None if no row has the old key, or if the clock in the row contains topics that this sink does not
+        receive. If the clock is above `start`, return the clock, but do not change the row. In this case, the caller
+        raises an error, and the sink does not start.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

@@ -44,8 +44,9 @@ class PartitionReader:
     def seek(self, offset: int, *, is_first_start: bool = False) -> None:
         """Continue reading at `offset`. `is_first_start` is true if no snapshot contains this partition.
 
-        Raises TopologyError if the log does not contain this offset. At the first start of a spout that reads from the
-        earliest record, expired records are also an error, unless the setting `allow_expired` is true.
+        Raises TopologyError if the log does not contain `offset`. With `is_first_start`, a spout with offset="earliest"
+        must read every record since offset 0. If some of these records have expired, the method also raises
+        TopologyError, unless the setting `allow_expired` is true.
         """
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
         must_be_complete = is_first_start and self._spout.offset == "earliest" and not self._settings.allow_expired
