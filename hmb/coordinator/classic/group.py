@@ -39,9 +39,10 @@ Invariant: a rebalance does not remove a member that sends its requests in time,
 A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "session" and "pending", and
 `Rebalance.tick` acts on "join" and "sync":
     session      a member must send a request within its session timeout; otherwise the group removes the member
-    pending      a client must join with a new member id within the session timeout; otherwise the id becomes invalid
-    join         all members must send JoinGroup within the rebalance timeout
-    sync         all members must send SyncGroup within the rebalance timeout
+    pending      a client that has received a member id must join with this id within the session timeout; otherwise the
+                 id becomes invalid
+    join         all members must send JoinGroup within the rebalance timeout; the group removes members that are late
+    sync         all members must send SyncGroup within the rebalance timeout; the group removes members that are late
 
 A client that waits for the response to JoinGroup or SyncGroup cannot send heartbeats. So the session of its member does
 not end during this time. There is one exception: if the first JoinGroup request of a new member waits for 5 minutes,
@@ -153,10 +154,11 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _accepts_joining_member(self, member_id: str) -> bool:
-        """Return whether the group can accept this member: a group has at most `group.max.size` members.
+        """Return whether a client with this member id may join: a group has at most `group.max.size` members.
 
-        While a rebalance waits for JoinGroup requests, this method counts only the members that have already joined
-        the rebalance. A member that this method counts can join again, even if the group is full.
+        While a rebalance waits for JoinGroup requests, only the members that have already joined this rebalance count.
+        At other times, all members count. A client whose member already counts may always join again, even if the group
+        is full.
         """
         if self.state.current is GroupState.EMPTY:
             return True

@@ -31,7 +31,8 @@ ClassicResponse: TypeAlias = JoinGroupResponse | SyncGroupResponse
 class ClassicState:
     """The members, the generation and the protocol of a classic group.
 
-    - All changes of `current` follow the table `TRANSITIONS` in states.py, except `restore` when the broker starts.
+    - `current` is the state of the group, for example Stable. `move` looks up each new state in the table `TRANSITIONS`
+      (states.py). `restore` and `continue_as_stable` do not use the table, because they set the first state.
     - `protocol` is the protocol of the current generation, or None if the group has no generation.
     - `pending` contains the ids that the group has sent to clients that have not joined yet. A pending id is never the
       id of a member.

@@ -7,10 +7,12 @@ the broker ignores the key.
 A transaction can contain committed offsets, which are valid only if the transaction commits. In the log, a control
 record (the marker) follows the records of a transaction and contains its result, COMMIT or ABORT.
 
-The reader of the journal therefore collects the records of each producer id until it reads the marker of the
-transaction. If the result is ABORT, the reader discards the collected records. If the result is COMMIT, the collected
-records become valid. If a record outside the transaction has the same key, the record with the greater log offset is
-valid.
+The records of a transaction are valid only if the transaction commits. The reader of the journal therefore collects the
+records of each producer id until it reads the marker of the transaction. If the result is ABORT, the reader discards
+the collected records. If the result is COMMIT, the collected records become valid.
+
+A record that does not belong to the transaction may have the same key as a collected record. In this case, the record
+with the greater log offset is valid.
 
 For example, the log first contains a record of a transaction, with the committed offset 10 of weather-0. The next
 record does not belong to the transaction and contains the committed offset 20 of weather-0. The last record is the

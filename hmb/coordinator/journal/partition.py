@@ -6,14 +6,17 @@ queue. Before this call, the thread adds entries for at most 64 requests (`MAX_D
 hmb/broker/network/gathering.py). With 100 connections, the queue has at most 6,400 entries of commits.
 
 The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses
-larger commits before it adds them to the journal's queue. So the commits of one connection take at most 64 MiB in this
-queue.
+larger commits before it adds them to the journal's queue. The thread of a connection adds the commits of at most 64
+requests before it waits. So the commits of one connection take at most 64 MiB in this queue.
 
-A thread that waits for `write_lock` waits without a time limit. This wait always ends, for two reasons. First, the
-thread that holds the lock only writes and syncs a file. It then calls `apply` of each entry, which changes the
-coordinator's state in memory. If the disk fails, the write also fails, and the thread releases the lock. Second, the
-thread that holds `write_lock` takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So two
-threads never wait for each other.
+A thread that waits for `write_lock` waits without a time limit. This wait always ends, for two reasons.
+
+First, the thread that holds `write_lock` does only a few short things. It writes and syncs a file. It then calls
+`apply` of each entry, which changes the coordinator's state in memory. If the disk fails, the write also fails, and the
+thread releases the lock.
+
+Second, the thread that holds `write_lock` takes only locks that come after `write_lock` in the list in
+docs/tour/locks.md. So two threads never wait for each other.
 """
 
 from __future__ import annotations

@@ -226,9 +226,10 @@ class Journal:
     ) -> None:
         """Load all partitions that existed when the broker started, one partition after the other.
 
-        `read` reads the records of a partition, and this method calls `replay` for each of them. `newest_records`
-        returns the newest record of each key, and then the records of open transactions. The coordinator calls this
-        method in a separate thread. When another thread sets `stop`, this method returns early.
+        `read` reads the records of a partition, and this method calls `replay` for each of them. By default, `read` is
+        the function `newest_records`: it returns the newest record of each key, and then the records of open
+        transactions. The coordinator calls this method in a separate thread. When another thread sets `stop`, this
+        method returns early.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:

@@ -52,10 +52,11 @@ policy does not apply to JoinGroup: a consumer with the classic protocol can alw
 also does not apply to groups without members, which change their protocol with the first member that joins.
 
 For an online migration, the journal needs no new kind of record. The record of a member contains the field
-`classic_member_metadata` if the member uses the classic protocol (consumer/classic_metadata.py). A conversion writes
-the records of the new group together with the tombstones of the old group. If this write fails, the new group repeats
-the tombstones with its next write. If the write of an upgrade fails, the new KIP-848 group has no members, and all
-members must join again.
+`classic_member_metadata` if the member uses the classic protocol (consumer/classic_metadata.py).
+
+A conversion writes the records of the new group together with the tombstones of the old group. If this write fails, the
+new group repeats the tombstones with its next write. After the failed write of an upgrade, the new KIP-848 group has no
+members. All members must then join again.
 
 Read the modules of this folder in this order:
 - `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps

@@ -117,8 +117,9 @@ class GroupConverter:
     ) -> None:
         """Pass a JoinGroup request to its group: a classic group, or a KIP-848 group with members. Raises KafkaError.
 
-        A KIP-848 group or a streams group without members first becomes a classic group. A share group, and a streams
-        group with members, respond with INCONSISTENT_GROUP_PROTOCOL.
+        A KIP-848 group without members first becomes a classic group, and so does a streams group without members. If
+        the request contains a member id, both raise UNKNOWN_MEMBER_ID instead. A share group responds with
+        INCONSISTENT_GROUP_PROTOCOL, and so does a streams group with members.
         """
         runner.check_loaded()
         group = runner.machine

@@ -57,7 +57,8 @@ class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members and their targets to records and back.
 
     - `keys` contains all record types of the group, including those that only this kind of group has.
-    - The functions whose names begin with `with_` return a copy of the member with the fields of a record.
+    - A function whose name begins with `with_` takes a member and the value of a record. It returns a copy of the
+      member, which contains the fields of the record.
     """
 
     keys: Keys

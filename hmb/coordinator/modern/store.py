@@ -103,8 +103,9 @@ class StoredRecords:
     """The stored records of one group, and the records of its changes (steps) that are not stored yet.
 
     - `_in_flight` maps the number of each change that is being written now to the records of this change.
-    - `_values` contains the stored records. It contains tombstones (the value None) only while at least one change is
-      being written, because an older change could otherwise store a deleted record again.
+    - `_values` contains the stored records. For a deleted record, it contains a tombstone (the value None) until no
+      change is being written any more. The write of an older change can end after the deletion. The tombstone contains
+      the number of its newer change, so the older value does not replace the tombstone.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """The share coordinator: it stores the state of share-partitions in `__share_group_state`.
 
-A share-partition is one partition that one share group reads. The share coordinator stores its state for these users:
+A share-partition is one partition that one share group reads. Each share-partition has a state: its start offset, and
+the delivery states of its records. The share coordinator stores this state for three users:
 - The group coordinator creates the state when the group first subscribes to the topic. It deletes the state when the
   group or the topic is deleted.
 - The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.

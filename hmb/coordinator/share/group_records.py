@@ -5,7 +5,9 @@ Like a KIP-848 group, a share group is stored in several records, one for each o
     type      object                     key -> value
     10        a member                   group, member -> its client and its subscription
     11        the group                  group -> group epoch
-    12 to 14  the assignment             group (, member) -> target epoch, target, current epoch and assignment
+    12        all targets                group -> the group epoch for which the targets were computed
+    13        a member's target          group, member -> the partitions that the coordinator has chosen for the member
+    14        a member's assignment      group, member -> the member epoch and the partitions that the member reads
     15        the share-partitions       group -> the partitions whose state the share coordinator stores
 
 Source: KIP-932; the JSON definitions in the jar of kafka-group-coordinator 4.3.0.

@@ -25,8 +25,9 @@ from hmb.protocol.topics import PartitionId
 class ShareState(NamedTuple):
     """The stored state of one share-partition. The times are in ms since 1970.
 
-    `complete_count` is the number of records with a complete delivery, or -1 if the number is not known. Records below
-    the start offset are not counted. `updates` is the number of updates after the last snapshot.
+    `complete_count` is the number of records that are Acknowledged or Archived. The group never delivers these records
+    again. Records below the start offset are not counted. If the number is not known, it is -1. `updates` is the number
+    of updates after the last snapshot.
     """
 
     state_epoch: int

@@ -9,9 +9,10 @@ A member of a streams group sends the heartbeat StreamsGroupHeartbeat. The group
    application can join before it. Between two targets, the group waits for `group.streams.assignment.interval.ms`.
 4. The member takes one step towards its target (member.py).
 
-For example, an application that counts words starts, and its threads join an empty group. Its repartition topic is
-missing, so the first response contains the status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s,
-the group assigns the tasks. Each member receives its tasks in the response to its next heartbeat.
+For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The topic with
+which the application redistributes the words (its repartition topic) is missing. So the first response contains the
+status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group assigns the tasks. Each member
+receives its tasks in the response to its next heartbeat.
 
 Invariants:
 - At most one member owns a task as an active task. The member lists the task in `assigned` or in `revoking`.
