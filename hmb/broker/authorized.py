@@ -4,8 +4,9 @@ A response can contain a number that shows the client's permitted operations. Fo
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
 operation.
 
-The handlers always use the numbers that this module defines, in which the bits of all operations are 1. Without an
-authorizer, these numbers are correct, because every client may perform every operation. With an authorizer, a guard
+This module defines one number for topics, one for groups and one for the cluster. Each number has the bit 1 for every
+operation that exists for this kind of object. A handler always writes one of these numbers into its response. Without
+an authorizer, the number is correct, because every client may perform every operation. With an authorizer, a guard
 (security/acls/guards.py) later sets the bits of the forbidden operations to 0.
 """
 

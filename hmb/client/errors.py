@@ -22,10 +22,11 @@ names another module in brackets:
         MirrorInterrupted   [hmb.mirror.errors] a mirror begins a new session
 
 A client converts TlsSettingError to SecuritySettingError, and a broker converts it to ConfigError. If the settings of a
-client come from a properties file, the function that reads the file converts SecuritySettingError to SettingError. The
-table of exceptions does not contain the subclasses of KafkaError. Hailstorm's exceptions have their own base class,
-`HailstormError` (hmb/hailstorm/errors.py). Spark's exceptions, such as `LoadError` and `DataLossError`, have no common
-base class.
+client come from a properties file, the function that reads the file converts SecuritySettingError to SettingError.
+
+The table at the top of this docstring does not contain the subclasses of KafkaError or the exceptions of Hailstorm and
+Spark. Hailstorm's exceptions have their own base class, `HailstormError` (hmb/hailstorm/errors.py). Spark's exceptions,
+such as `LoadError` and `DataLossError`, have no common base class.
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means

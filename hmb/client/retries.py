@@ -49,10 +49,12 @@ def with_retries(
 ) -> T:
     """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-    The functions `retry_for` and `wait` take the error as their argument. `retry_for` returns the time limit in
-    seconds, counted from the first attempt. For a permanent error, it returns 0. `wait` pauses before the next attempt,
-    or returns True to prevent this attempt. In this case, and after the time limit, `with_retries` raises the last
-    error.
+    After an error, the function calls `retry_for(error)` and then `wait(error)`:
+    - `retry_for` returns the time limit in seconds, counted from the first attempt. For a permanent error, it returns
+      0.
+    - `wait` pauses before the next attempt. If no next attempt shall follow, it returns True.
+
+    If the time limit is over, or if `wait` returns True, `with_retries` raises the last error.
     """
     started = time.monotonic()
     while True:

@@ -20,13 +20,15 @@ for a later login:
     broker  v=<signature>                                                  server final
 
 The client's proof is `client key XOR HMAC(stored key, all messages)`. The broker knows the stored key, so it can
-compute the same HMAC. With a second XOR, it gets the client key from the proof. If the hash of this client key is equal
-to the stored key, the client knows the password. The broker's signature is `HMAC(server key, all messages)`. It proves
-to the client that the broker stores the values of this user.
+compute the same HMAC. With a second XOR, the broker computes the client key from the proof. If the hash of this client
+key is equal to the stored key, the client knows the password.
 
-The client's first message begins with `n,,`. This means two things: the exchange is not tied to one TLS connection
-(*channel binding*), and the client acts under its own name. The text `biws` in the client's last message is `n,,` in
-base64. RFC 5802 defines all letters in the messages, for example `n`, `r` and `c`.
+The broker's signature is `HMAC(server key, all messages)`. It proves to the client that the broker knows the server key
+of this user.
+
+The client's first message begins with `n,,`. This has two meanings. First, the client does not use *channel binding*,
+which would tie the login to one TLS connection. Second, the client acts under its own name. The text `biws` in the
+client's last message is `n,,` in base64. RFC 5802 defines all letters in the messages, for example `n`, `r` and `c`.
 
 Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
 """

@@ -3,8 +3,9 @@
 Versions: 0-1; not in the flexible encoding.
 Permissions: none; every client may send this request.
 Behavior: an unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33) with the list of mechanisms, and the broker closes
-    the connection. On a listener without SASL, and after the login, the request gets ILLEGAL_SASL_STATE (34). If
-    the session has a limited lifetime, an authenticated client can send the request to authenticate again (KIP-368).
+    the connection. A request on a listener without SASL gets ILLEGAL_SASL_STATE (34). A request after the login also
+    gets this error, with one exception: if the session has a limited lifetime, the client can send the request to
+    authenticate again (KIP-368).
 Version notes: after a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a
     header. After version 1, the client sends these messages in SaslAuthenticate requests.
 Left out: the mechanism GSSAPI (Kerberos). A client that needs it cannot log in.

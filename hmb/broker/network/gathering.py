@@ -47,7 +47,8 @@ class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
     - The queue has at most MAX_DEFERRED responses.
-    - Except for the last one, each response in the queue is deferred, or is the response to a Produce request.
+    - Each response except the last one is deferred, or answers a Produce request. So any other response that is ready
+      never waits in the queue for the next request.
     - Only the method `send` sends responses of the connection.
     """
 

@@ -9,7 +9,7 @@ format (old_clients.py), the broker converts the records, and sends them in piec
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
 STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, each single wait is short, and the whole
-response could take days.
+response could take days. Therefore the module also has a time limit for the whole response.
 
 The time limit for a whole response protects the broker from a client that reads very slowly. The limit is 30 seconds
 (PATIENCE), plus one second for each MiB (SLOWEST) that the client has read. Example: a client that has read 10 MiB gets

@@ -4,9 +4,10 @@ Five APIs create, read, write, delete and summarize the states of share-partitio
 same structure: a group, a list of topics, and a list of partitions in each topic. Each response contains one result for
 each partition, in the same order.
 
-Three of these APIs change states. Their handlers first begin the changes of all partitions, and then finish them with
-`finish_changes`. A request can contain 1,000 partitions. If the handler finished each change before it began the next
-one, the broker would need 1,000 syncs, which take several seconds.
+Three APIs change the states of share-partitions: they create, write or delete states. Their handlers first begin the
+changes of all partitions, and then finish them with `finish_changes`. A request can contain 1,000 partitions. If the
+handler finished each change before it began the next one, the broker would need 1,000 syncs, which take several
+seconds.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ class AssignedPartitions:
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Set the position of a partition to `offset`.
 
-        If the log does not contain this offset, a consumer without a group raises an error in the next `poll`. A
-        consumer with a group continues at its setting `offset`, if this setting is not a number.
+        If the log does not contain this offset, the next `poll` raises an error, with one exception. If the consumer
+        has a group, and its setting `offset` is not a number, the consumer continues at this setting, for example at
+        "earliest".
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"

@@ -5,10 +5,12 @@ its assignors. The leader receives the subscriptions of all members. In SyncGrou
 all members, and each member receives its own assignment.
 
 A subscription also contains the partitions that the member owned before the rebalance, and the generation in which the
-member received them. If this generation is old, the leader knows that the partitions may already belong to other
-members. A cooperative member still owns the partitions, and lists them in `owned_partitions`. An eager member has
-already given up all partitions. With the sticky assignor, an eager member lists its previous partitions in the field
-`user_data`.
+member received them. If this generation is not the newest one, other members may have received the partitions since
+then.
+
+A cooperative member keeps its partitions during a rebalance, and lists them in the field `owned_partitions`. An eager
+member gives up all its partitions before it joins, so it does not list them there. With the sticky assignor, an eager
+member lists its previous partitions in the field `user_data`. The leader can then assign them to this member again.
 
 Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
 of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.

@@ -357,10 +357,11 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield the failures of a slice (`BatchSlice`). Usually a slice has no failure or one failure.
+    """Yield `(index, failure)` for each failure of a slice. Usually a slice has no failure or one failure.
 
-    A slice has several failures only if its batch was split, and several parts of the batch have failed. Together with
-    each failure, the function yields the index of the part's first record in the original batch.
+    A slice (`BatchSlice`) contains the records of one `send_many` call in one batch. The producer may have split this
+    batch into several parts. Each part can fail separately, so the slice can have several failures. `index` is the
+    index of the first record of the failed part in the original batch.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

@@ -1,9 +1,11 @@
 """Encodes batches, and builds Produce requests in the version that the leader supports.
 
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
-older broker, this module converts the records to the older format, a message set. Usually, the module converts the
-records of a batch one by one. If a batch is uncompressed, and its records have only values of the same length, the
-module converts the whole batch in one step, which is faster.
+older broker, this module converts the records to the older format, a message set.
+
+Usually, the module converts the records of a batch one by one. A faster way exists for an uncompressed batch whose
+records come from `send_many`. These records have values, but no keys and no headers. The module then converts all
+neighboring records with values of the same length in one step.
 
 Source: Kafka's `ProducerBatch` and `MemoryRecordsBuilder`, and `Sender` (sendProduceRequest).
 """

@@ -1,12 +1,14 @@
 """The security of a client: which protocol it uses, which certificates it trusts, and its name and password.
 
 The settings of TLS and SASL have Kafka's names. For some settings, HMB also accepts the names of librdkafka:
-    security.protocol=SASL_SSL                    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
-    ssl.truststore.location=authority.pem         or ssl.ca.location
-    sasl.mechanism=SCRAM-SHA-256                  or sasl.mechanisms; PLAIN, SCRAM-SHA-512 or OAUTHBEARER
-    sasl.username=alice                           librdkafka's names
+    security.protocol=SASL_SSL                    other values: PLAINTEXT, SSL, SASL_PLAINTEXT
+    ssl.truststore.location=authority.pem         librdkafka's name: ssl.ca.location
+    sasl.mechanism=SCRAM-SHA-256                  other values: PLAIN, SCRAM-SHA-512, OAUTHBEARER
+                                                  librdkafka's name: sasl.mechanisms
+The name and the password of a user can be written as one setting of Kafka, or as two settings of librdkafka:
+    sasl.jaas.config=...ScramLoginModule required username="alice" password="alice-secret";
+    sasl.username=alice
     sasl.password=alice-secret
-    sasl.jaas.config=...ScramLoginModule required username="alice" password="alice-secret";       Kafka's name
 
 If the JAAS line contains `tokenauth="true"`, the name is the id of a delegation token, and the password is the token's
 HMAC. The module `oauth.py` lists the settings of OAUTHBEARER.

@@ -2,11 +2,13 @@
 
 After a crash, the broker checks the length, the CRC and the number of records of each batch in a segment. A segment of
 1 GiB may contain a million small batches. `RecordBatch.parse` creates an object with 14 fields for each of them.
-`intact_batch` unpacks the same header, but keeps only the six fields that recovery needs. For a batch of 178 bytes, it
-needs 4.3 us, and the readable code 10.5 us. We measured this on one shared core with CPython 3.11.
+`intact_batch` unpacks the same header, but keeps only the six fields that recovery needs.
 
-If a batch is damaged or has an older format, `intact_batch` returns None. The caller then uses the readable code,
-`parse_batch` and `check`, which raises the exact error.
+For a batch of 178 bytes, `intact_batch` needs 4.3 us. The functions `parse_batch` and `check`, which do the same in a
+more readable way, need 10.5 us. We measured both times on one shared core with CPython 3.11.
+
+If a batch is damaged or has an older format, `intact_batch` returns None. The caller then uses the slower functions
+`parse_batch` and `check`. If the batch is damaged, these functions raise the exact error.
 """
 
 from __future__ import annotations

@@ -78,9 +78,10 @@ class DownConversion:
     ) -> None:
         """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
 
-        `read` returns bytes of the log file, and `region` is a range of positions in this file. The conversion omits a
-        batch that ends after the region. In a batch that must be converted, it also omits the records at offsets below
-        `start_offset`. The messages together have at most `max_bytes` bytes, unless the first message alone is larger.
+        `read` returns bytes of the log file. `region` is the range of positions in this file that the caller wants to
+        send. If a batch ends after the region, the client gets no messages of this batch. If a batch begins below
+        `start_offset` and must be converted, the client gets only its records from `start_offset` on. The messages
+        together have at most `max_bytes` bytes, unless the first message alone is larger.
 
         Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
         has more than `limit` bytes after decompression.

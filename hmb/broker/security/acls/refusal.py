@@ -130,11 +130,12 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of `source` that the response answers with items of the class `item`.
+    """Return the items of `source` for which the response contains items of the class `item`.
 
-    `source` is a request or a part of a request. An array of `source` fits if its items and the class `item` have
-    a field that identifies the same thing, for example a topic. Return the first array that fits, or None if no array
-    fits.
+    `source` is a request or a part of a request. For example, a Produce request contains a list of topics, and the
+    response contains one item for each of these topics. To find this list, the function compares fields: the items of
+    the list and the class `item` must both have a field for the same thing, for example for a topic. Return the first
+    list that fits, or None if no list fits.
     """
     if not isinstance(source, Struct):
         return None

@@ -12,9 +12,12 @@ partition 1:
 
 The module `refusal` makes the response to the refused part.
 
-Limits: a simulated fault in Metadata requests cannot select a partition, because a Metadata request names only topics.
-A Fetch request in a fetch session does not name all its partitions. Therefore `hmb.testing.faults` ends a client's
-fetch session before a fault refuses partitions.
+Limits: a test cannot simulate a fault for one partition in Metadata requests, because a Metadata request names only
+topics.
+
+A client can open a fetch session (KIP-227). Its later Fetch requests then name only the partitions that have changed,
+so this module could not find the other partitions. Therefore the broker uses no fetch sessions while a test simulates a
+fault of single partitions (hmb/testing/faults).
 """
 
 from __future__ import annotations
@@ -73,7 +76,8 @@ def _topics(message: Struct, name: str, field: Field, context: RequestContext) -
     """Return the topics in the field `name` of a request. If the request means all topics, return the broker's topics.
 
     A list that is null means all topics. ConsumerGroupHeartbeat (KIP-848) is an exception: null means "unchanged", so
-    return an empty list. The function recognizes this request by its topics, which have no name.
+    return an empty list. In this request, the items of the list have the field for a topic id, but no field for a topic
+    name. The function recognizes the exception by the missing field.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None

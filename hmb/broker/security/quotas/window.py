@@ -12,8 +12,10 @@ time with the time that the samples cover, which is at least 10 s. If the bytes 
 cover, the client has to wait for the difference, which is the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
-*The bucket of tokens.* The creation of a topic with 1,000 partitions exceeds most rates, but it must be possible.
-Therefore a bucket of tokens, and not a sliding window, limits the creation and the deletion of partitions (KIP-599).
+*The bucket of tokens.* One request can create a topic with 1,000 partitions. Most quotas are much smaller, but the
+broker must accept this request. A sliding window would forget the request after 11 s. The client could then exceed its
+quota again and again. A bucket of tokens forgets nothing: the client has to wait as long as all these partitions take
+at the rate of the quota. Therefore a bucket of tokens limits the creation and the deletion of partitions (KIP-599).
 
 A bucket contains tokens, and each created or deleted partition takes one token. A client may take more tokens than the
 bucket contains. The client then has to wait until the number of tokens is no longer negative. The bucket gets new
