@@ -40,8 +40,9 @@ COMPLETION_VARIABLE = "_HMB_COMPLETE"  # click makes this name from the name `hm
 class WholeLineBashComplete(BashComplete):
     """The completion for bash: it reads the line up to the cursor, and prints the completed words.
 
-    bash replaces only the end of the word before the cursor. The class therefore prints only this end of each completed
-    word.
+    When bash completes a word with a colon or an equals sign, it keeps the text up to the last of these characters, and
+    replaces only the rest. The class therefore prints only the rest of each completed word. For example, bash keeps
+    `name=` of the word `name=va`, and the class prints `value`.
     """
 
     source_template = r"""

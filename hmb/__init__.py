@@ -77,34 +77,38 @@ Produce, a tour of at most 9 files:
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-These modules are between the steps of the Produce tour. Open them only if you want to see the details:
-- Step 1: `Server` starts the thread of the connection (`broker/network/server.py`). `requests.account` counts the
-  memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the responses. If `may_wait` returns
-  True, it sends several responses together (`broker/network/gathering.py`).
-- Step 3: `begin` calls `_begin`, which calls step 4. Then `_begin` calls `_handle`, which calls the handler. A first
-  reading can skip the login at the start of `begin` (`broker/security/login.py`).
-- Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`).
-  `RequestHeader` is the header before each request (`protocol/headers.py`). `Plan.decode` decodes each field
-  (`protocol/schema.py`, `protocol/primitives.py`).
-- Between steps 4 and 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps
+The Produce tour names one function in each step. Each step also uses functions of other modules. Open these modules
+only if you want to see the details:
+- Step 1, `AcceptedConnection._serve`: `Server` has started the thread of the connection (`broker/network/server.py`).
+  `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the
+  responses. If its method `may_wait` returns True, it sends several responses together (`broker/network/gathering.py`).
+- Step 3, `Dispatcher.begin`: this method calls `Dispatcher._begin`. `Dispatcher._begin` first calls
+  `ServerConnection.receive` (step 4), and then `Dispatcher._handle`, which calls the handler. A first reading can skip
+  the login at the start of `Dispatcher.begin` (`broker/security/login.py`).
+- Step 4, `ServerConnection.receive`: `request_class` finds the class of the request by its API key
+  (`protocol/messages/__init__.py`). `RequestHeader` is the header before each request (`protocol/headers.py`).
+  `Plan.decode` decodes each field (`protocol/schema.py`, `protocol/primitives.py`).
+- Before the handler runs: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps
   each handler (`broker/lifecycle.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if
   the broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
   (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
-- Step 5: the handler is the function `handle` in the same file. For each partition, `handle` calls `_Appends.append`.
-  `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table (`broker/topics/table.py`). `Topic.log`
-  returns the log of the partition (`broker/topics/topic.py`). `error_code_in` writes an error into the response
-  (`broker/errors.py`). A first reading can skip the records of transactions (`broker/transactional.py`).
-- Between steps 5 and 7, `_Appends.append` first calls `_Appends._parse`, which calls step 6. `_Appends.append` then
-  calls the function `_append_to_log`, which calls step 7. Both functions are in the handler's file.
-- Step 6: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse` decodes its header
-  (`records/batch.py`).
-- Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
+- Step 5, `_Appends.append`: the handler is the function `handle` in `broker/handlers/produce.py`. It calls
+  `_Appends.append` for each partition. `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table
+  (`broker/topics/table.py`). `Topic.log` returns the log of the partition (`broker/topics/topic.py`). `error_code_in`
+  writes an error into the response (`broker/errors.py`). A first reading can skip the records of transactions
+  (`broker/transactional.py`).
+- Still in step 5, `_Appends.append` calls two functions of `broker/handlers/produce.py`. The first one is
+  `_Appends._parse`, which calls `parse_produced` (step 6). The second one is `_append_to_log`, which calls `Log.append`
+  (step 7).
+- Step 6, `parse_produced`: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse`
+  decodes its header (`records/batch.py`).
+- Step 9, `Log.append_prepared`: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
   `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log._write` takes the
   active segment (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one
   (`storage/log_segments.py`).
-- Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
-- Step 12: `IndexFile._append` writes the entry to the file of the index (`storage/files/sorted_entries.py`). The time
-  index gets an entry in the same way (`storage/time_index.py`).
+- Step 10, `Segment.append`: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
+- Step 12, `OffsetIndex.append`: `IndexFile._append` writes the entry to the file of the index
+  (`storage/files/sorted_entries.py`). The time index gets an entry in the same way (`storage/time_index.py`).
 - After step 12, `Log._write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
@@ -128,26 +132,29 @@ Fetch, a tour of at most 9 files:
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
-These functions and modules are between the steps of the Fetch tour:
-- Between steps 2 and 3, `long_poll` calls `_Fetch.collect` (`broker/long_poll.py`). If too few bytes exist, `long_poll`
-  waits with a `Watcher` (`storage/watchers.py`) and collects again. `_Fetch.collect` is in the handler's file. It calls
-  `_partition_response` for each partition. This method finds the log with `CachedPartition.log`
-  (`broker/fetch_sessions.py`), which calls `Topics.find` and `Topic.log` (step 5 of the Produce tour). The method then
-  calls `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read`. A first reading can skip two
-  calls: `converted`, which converts records for old clients (`broker/old_clients.py`), and `replacement.repair`, which
-  repairs a damaged segment (`storage/cleanup/replacement.py`).
-- Before step 3, `_partition_response` checks leader epochs (`broker/leader_epochs.py`). A first reading can skip this.
-- Step 3: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`). `Log._read` also counts reads that
-  begin at the same offset (`storage/recovery/read_checks.py`). A first reading can skip this.
-- Step 5: `Segment.read` calls `Segment.find`, which takes the first batch from step 6.
-- Step 7: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes each of them
-  (`records/reading.py`, `records/batch.py`). Step 6 gets the headers one after the other.
-- Step 8: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
-- Between steps 8 and 9, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`).
-  `Dispatcher._handle` (`broker/dispatch.py`) gets the response from `handle`, and calls step 9.
-- Step 9: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the length (`protocol/framing.py`).
-- Between steps 9 and 10, the dispatcher returns the frame to `AcceptedConnection._serve`
-  (`broker/network/connection.py`). This method calls step 10.
+The Fetch tour names one function in each step. These functions and modules come between its steps:
+- After step 2, `handle` calls the function `long_poll` (`broker/long_poll.py`), which calls `_Fetch.collect`. If too
+  few bytes exist, `long_poll` waits with a `Watcher` (`storage/watchers.py`) and collects again.
+- `_Fetch.collect` is in `broker/handlers/fetch.py`. It calls `_partition_response` for each partition.
+  `_partition_response` finds the log with `CachedPartition.log` (`broker/fetch_sessions.py`), and then calls
+  `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read` (step 3).
+- A first reading can skip four things. `_partition_response` checks leader epochs (`broker/leader_epochs.py`).
+  `converted` converts records for old clients (`broker/old_clients.py`). `replacement.repair` repairs a damaged segment
+  (`storage/cleanup/replacement.py`). `Log._read` counts reads that begin at the same offset
+  (`storage/recovery/read_checks.py`).
+- Step 3, `Log._read`: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
+- Step 5, `Segment.read`: this method calls `Segment.find`, which takes the first batch from
+  `Segment.batches_at_or_after` (step 6).
+- Step 7, `Segment.batches_from`: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes
+  each of them (`records/reading.py`, `records/batch.py`). `Segment.batches_at_or_after` gets the headers one after the
+  other.
+- Step 8, `OffsetIndex.lookup`: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
+- After step 8, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`). `handle`
+  returns the response to `Dispatcher._handle` (`broker/dispatch.py`), which calls `ServerConnection.respond` (step 9).
+- Step 9, `ServerConnection.respond`: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the
+  length (`protocol/framing.py`).
+- After step 9, the dispatcher returns the frame to `AcceptedConnection._serve` (`broker/network/connection.py`), which
+  calls `ResponseQueue.send` (step 10).
 
 Step 5 of the Fetch tour returns a region of a file as an object, a `FileRegion` (`storage/files/virtual.py`). The
 handler stores this object in the field `records` of the response. The function `records` in `protocol/primitives.py`
@@ -227,7 +234,7 @@ These modules are between the steps of the JoinGroup tour. Open them only if you
 
 Producer.send, a tour of at most 10 files:
 
-1. `client/producing/producer.py` `Producer.send` runs in the application's thread
+1. `client/producing/producer.py` `Producer.send` begins the way of a record to the broker, in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` encodes the record into the partition's newest batch
 4. `client/producing/sender.py` `LeaderRouter._route` moves a partition's queue to the sender for the partition's leader

@@ -179,9 +179,10 @@ def brokers_known(port: int) -> int | None:
 
 
 def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
-    """Start a process. After Ctrl-C, the process still runs, and the benchmark stops it.
+    """Start a process that Ctrl-C does not end. The benchmark must end the process itself.
 
-    The process runs in a new session of the operating system, because Ctrl-C ends all programs of one session.
+    Ctrl-C ends only the programs in the foreground of the terminal. The new process does not belong to them, because it
+    runs in a session of its own (`start_new_session`).
 
     The function removes PYTHONDONTWRITEBYTECODE from the environment of the process. Otherwise, a broker of HMB could
     not store its compiled modules, and Python would compile all of them again at each start.

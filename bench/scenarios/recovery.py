@@ -9,9 +9,12 @@ First, a broker creates a topic, and the benchmark kills the broker. Next, the b
 (`logs/unclean.py`), and copies this segment into the directory of the partition. No recovery point covers this segment,
 so the broker checks the whole segment at its next start.
 
-The benchmark measures the time from the start of the broker's process to the broker's first response. It also measures
-a start after a clean stop. The difference between these two times is the time of the recovery. A run counts only if the
-end offset of the log is the end offset of the copied segment.
+After the benchmark has killed the broker and copied the segment, it starts the broker. It measures the time from the
+start of the process to the broker's first response. Then the benchmark stops this broker cleanly, and measures a second
+start in the same way. The difference between the two times is the time of the recovery.
+
+A run counts only if the broker has recovered the whole segment: after the first start, the end offset of the log is the
+end offset of the copied segment.
 
 The benchmark writes the log segment shortly before the broker reads it, so the segment is still in the page cache. The
 benchmark therefore measures the work of the CPU, but not the time to read from a disk.

@@ -3,10 +3,11 @@
 An answer with a mistake can harm the student's machine. The plugin therefore sets limits. When the answer exceeds a
 limit, the student reads an error message for one requirement. These are the limits:
 - time: a timer (`signal.setitimer`) raises TooSlow in the answer after 20 s
-- processor time: the system ends the process after 25 s in one test, if a single call does not return (RLIMIT_CPU)
+- processor time: one single call into C code can delay TooSlow; after 25 s of processor time in one test, the system
+  therefore ends the process (RLIMIT_CPU)
 - memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
-- processes and threads: the answer can start at most 128 of them (RLIMIT_NPROC, which does not limit the user root)
+- threads: the answer can start at most 128 threads and processes (RLIMIT_NPROC); the user root has no such limit
 - processes: an audit hook (PEP 578) lets the answer and its forks start at most 100 processes, also for the user root
 - folders: a second audit hook lets the answer change files only in the folder of the check
 

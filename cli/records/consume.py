@@ -206,10 +206,10 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that checks whether all partitions are read to their ends.
+    """Return a function that checks whether the command has read all partitions far enough (option `-o FROM:TO`).
 
-    With the option `-o FROM:TO`, the command reads each partition up to the offset TO. If the log ends below TO, the
-    command stops at the end that the log has when the command starts. Without this function, the consumer would wait
+    With this option, the command reads each partition up to the offset TO. A log can end below TO. The command then
+    stops at the offset at which the log ended when the command started. Without this function, the consumer would wait
     for the missing records.
     """
     until = progress.until

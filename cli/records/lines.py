@@ -1,9 +1,13 @@
 """Read a stream line by line. A line has a limited length, and another thread can stop the reading.
 
-Python's file objects have two problems for `hmb produce`. First, they read a line of any length. A line without an end
-(for example from /dev/zero) would fill the memory. `Lines` therefore limits the length of a line. Second, when a thread
-waits for the next line of a file object, no other thread can wake it. When the delivery of a record fails, the command
-must end, but the next line may arrive hours later.
+Python's file objects have two problems for `hmb produce`. The class `Lines` solves both.
+
+First, a file object reads a line of any length. A line without an end (for example from /dev/zero) would fill the
+memory. `Lines` therefore limits the length of a line.
+
+Second, when a thread waits for the next line of a file object, no other thread can wake it. When the delivery of a
+record fails, the command must end, but the next line may arrive hours later. `Lines` therefore has a method `stop`,
+with which another thread ends the wait.
 
 A `Lines` object waits with select() for two things at once: for its stream, and for a socket. When another thread calls
 its method `stop`, the method writes to this socket, and select() returns.

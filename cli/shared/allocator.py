@@ -2,7 +2,8 @@
 
 The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas per
 processor, and the threads of the process share these arenas. An arena does not return freed memory to the operating
-system at once.
+system at once. With many arenas, a process therefore keeps much freed memory. This module reduces the number of arenas
+to one.
 
 A broker has one thread for each connection. For example, ten threads handle requests, and each thread needs an array of
 16 MB. After these requests, the arenas of the threads can still keep 150 MB of freed memory for a long time.

@@ -121,14 +121,14 @@ def client_options(
     synonyms: Sequence[str] = (),
     server_synonyms: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    """Add `-b`, `-X` and a file of settings to a command that takes `client: ClientConfig`.
+    """Return a decorator for a command: it adds the options `-b` and `-X`, and an option for a file of settings.
+
+    The decorated function must have the parameter `client: ClientConfig`, which receives the values of these options.
 
     - `known` returns the settings that the command's client has.
-    - `config` contains the names of the option for the file, for example `--command-config`.
-    - `synonyms` contains further names of `-X`.
-    - `server_synonyms` contains further names of `-b`.
-
-    `--help` shows only the first name of the option for the file, and does not show `synonyms`.
+    - `config` contains one or more names for the option with the file. `--help` shows only the first name.
+    - `synonyms` contains further names for the option `-X`. `--help` does not show them.
+    - `server_synonyms` contains further names for the option `-b`.
     """
 
     def decorate(command: Command) -> Command:

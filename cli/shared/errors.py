@@ -45,7 +45,8 @@ def report(error: Exception) -> int | None:
     """Print one line for an error, and return the exit code.
 
     If no such line exists for the error, print nothing and return None. The caller then raises the error again, so that
-    Python prints a traceback. To an error that is not an OSError, the function adds a note: this may be a bug in HMB.
+    Python prints a traceback. If the error is not an OSError, the function first adds a note to it, which Python prints
+    after the traceback. The note says that the error may be a bug in HMB.
     """
     known = _explain(error)
     if known is None:

@@ -10,10 +10,10 @@ Text input can have one of these forms:
 
 A dump can contain several blocks of bytes, which this module calls pieces. A row with offset 0 begins a new piece.
 
-The pieces of a dump (its blocks of bytes) can be packets that tcpdump has captured. In this case, the module uses only
-the contents of the TCP segments in the packets. A connection has two directions: from the client to the broker, and
-back. The contents of all segments of one direction become one piece. If a packet is missing, a new piece begins after
-the gap.
+A dump can contain packets that tcpdump has captured. In this case, the module uses only the contents of the TCP
+segments in the packets. A connection has two directions: from the client to the broker, and back. The module joins the
+contents of all segments of one direction, and returns them as one block of bytes. If a packet is missing, a new block
+begins after the gap.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ def _digits(text: str) -> bytes:
 def _row(line: str) -> tuple[int, bytes, bool] | None:
     """Parse a line of a dump. Return its offset, its bytes, and a bool. Return None if the line is not a row of a dump.
 
-    The bool is True if the line is certainly a row of a dump, because it has a colon after the offset, or the name of a
-    field. Otherwise the line can also be plain hexadecimal digits.
+    The bool is True if the line is certainly a row of a dump. There are two signs of such a row: a colon after the
+    offset (`00000000: 0000 002b`), or an explanation after the bytes (`size = 43`). A line without these signs can also
+    be plain hexadecimal digits.
     """
     found = ROW.fullmatch(line)
     has_colon = found is not None

@@ -1,10 +1,10 @@
 """Writes MirrorMaker 2's own topics, checkpoints and heartbeats, in MirrorMaker 2's format.
 
 Programs that move a consumer to another cluster often use the class RemoteClusterUtils of Kafka. This class reads two
-kinds of topics, which MirrorMaker 2 writes. A mirror with MirrorMaker 2's names also writes these topics. For example,
-a mirror from the cluster `east` to the cluster `west` writes:
+kinds of topics, which MirrorMaker 2 writes. A mirror of HMB also writes them if it names topics like MirrorMaker 2
+(`east.orders`). For example, a mirror from the cluster `east` to the cluster `west` writes:
     cluster  topic                         a record contains
-    west     east.checkpoints.internal     group, topic and partition at the target; source offset and target offset
+    west     east.checkpoints.internal     a group, a partition of `west`, and the group's offset in both clusters
     east     heartbeats                    the names of both clusters, and the time
 
 A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` of `west`. From

@@ -13,9 +13,9 @@ next records of the source. Equal records are already copied, and the mirror ski
     source          a  b  c  d  e  f  g        committed position: c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 
-If another program has written into the copy, the comparison of the copy with the source ends at the first record of the
-copy that differs from the next record of the source. The mirror then appends the source's remaining records at the end
-of the copy. There, they have other offsets than at the source (see `translation`).
+If another program has written into the copy, the mirror finds a record in the copy that differs from the next record of
+the source. The comparison ends at this record. The mirror then appends the remaining records of the source at the end
+of the copy. In the copy, these records have other offsets than at the source (see `translation`).
 """
 
 from __future__ import annotations

@@ -12,10 +12,12 @@ offsets both grow by one from record to record. For example, the source has a ma
 For example, a consumer group has committed offset 5 at the source. If the record with offset 5 has offset 4 at the
 target, the group continues there at offset 4.
 
-A partition *keeps* its offsets if it has only one run, and if this run has the same offset at the source and at the
-target. Each transaction of the mirror begins a new run, so a partition could have thousands of runs. With more than
-MAX_RUNS runs, the mirror therefore drops every second one of the older runs. A dropped run leaves a *gap* between two
-other runs.
+A *run* is a series of records whose source offsets and target offsets both grow by one. A partition *keeps* its offsets
+if it has only one run, and if the first record of this run has the same offset at the source and at the target.
+
+Each transaction of the mirror begins a new run, so a partition could have thousands of runs. When a partition has more
+than MAX_RUNS runs, the mirror therefore drops some of them: every second run in the older half of the list. A dropped
+run leaves a *gap* between two other runs.
 
 To translate an offset in a gap, the mirror counts the records in this gap at the source and at the target (see
 `groups`). If it cannot count the records, the translated offset is the start of the gap. The group then reads some

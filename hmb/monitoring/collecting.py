@@ -212,8 +212,9 @@ def _group(
 def _second(ms: int) -> int:
     """Round a time (ms) down to a whole second.
 
-    The time of a last heartbeat is the difference of two clocks, so its milliseconds can change although no heartbeat
-    has arrived. Without rounding, a feed would then send the group again.
+    The time of a last heartbeat is computed from two clocks, so its milliseconds can change although no heartbeat has
+    arrived. A page in a browser receives a group again each time the group's values change. Rounding avoids that the
+    page receives the group again without a new heartbeat.
     """
     return ms // MS_PER_S * MS_PER_S
 

@@ -15,9 +15,13 @@ server. Three checks refuse such requests:
 3. If the request has the header Origin, this header must name this server. In the header Origin, a browser names the
    web site that sends the request.
 
-The server's own page in a browser loads further files, and the token must not be visible in their addresses. So the
-browser can also send the token, and the session of a login, in cookies. The server accepts these cookies in every GET
-request. In a request with another method, it accepts them only if the route is public.
+The user opens the page of this server with a link that contains the token. The page then loads further files, and their
+addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
+contains the user's session.
+
+The server accepts these cookies in every GET request. A request with another method, for example POST, can change
+something. In such a request, the server ignores the cookies, so that a web page of an attacker cannot use them. Only on
+a public route, for example `/logout`, the server accepts them.
 
 The names of the server's cookies contain the port, because a browser sends the cookies of one host to all ports of this
 host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages start.

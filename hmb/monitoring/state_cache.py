@@ -27,11 +27,11 @@ FRESH_TIMESTAMPS = 20.0  # seconds after which the timestamps in an entry are no
 
 
 class CachedLog:
-    """The facts that collections have found in one log since its offsets changed.
+    """One entry of the cache: the facts that the broker has already collected about one log.
 
-    info        the partition, or None before the first collection
-    timestamps  an offset -> the largest timestamp (ms) of the first batch that ends at or after this offset, or None if
-                this batch cannot be read
+    info        the partition of the log, or None before the broker has collected its state
+    timestamps  committed offset of a group -> the largest timestamp (ms) in the batch that contains this offset, or in
+                the next batch if no batch contains it. None: this batch cannot be read
     """
 
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")

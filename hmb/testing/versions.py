@@ -1,7 +1,8 @@
 """Imitation of older brokers: the APIs and the API versions that one release of Kafka offers.
 
 A client first asks the broker which versions of each API the broker supports (request ApiVersions). The client then
-uses these versions. A client has extra code for old brokers, but a test against a new broker never runs this code.
+uses these versions. A client has extra code for old brokers, but a test against a new broker never runs this code. With
+this module, a new broker offers only the versions of an old release, so a test can run the extra code.
 
 The broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of Kafka 2.8. If a client sends a request of
 another API or version, the broker closes the connection, as Kafka 2.8 does.

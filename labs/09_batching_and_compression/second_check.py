@@ -84,11 +84,11 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` gives a partition with `own` waiting batches `most - own + 1` chances.
+    """`choose` gives each partition `most - own + 1` chances.
 
-    `most` is the largest number in `waiting`. The chances of all partitions together are numbered from 0 on, in the
-    order of the partitions. `choose` returns the partition whose chance has the number `number % total`. `total` is the
-    number of all chances.
+    `most` is the largest number in `waiting`, and `own` is the number of waiting batches of this partition. The chances
+    of all partitions together are numbered from 0 on, in the order of the partitions. `choose` returns the partition
+    whose chance has the number `number % total`. `total` is the number of all chances.
     """
     for waiting, chances in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(chances) for _ in range(count)]

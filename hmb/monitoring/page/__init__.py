@@ -2,11 +2,11 @@
 
 `hmb broker --ui` serves one HTML page with a style and a few scripts (static/). The page reads only from the broker
 that serves it, and it changes nothing in this broker. The browser sends these requests to the broker:
-    what the browser shows           request           what the broker does
-    the page itself               <- GET /             `routes.py` serves index.html, page.css and page.js
-    the state of the broker       <- GET /changes      `feed.py` sends the parts of the state that have changed
-    one segment, batch, look-up   <- GET /segment ...  `log_views.py` reads the log when the user opens one of these
-    the requests of clients       <- GET /requests     `recent_requests.py` records requests while a page shows them
+    what the browser shows        request           what the broker does
+    the page itself               GET /             `routes.py` serves index.html, page.css and page.js
+    the state of the broker       GET /changes      `feed.py` sends the parts of the state that have changed
+    one segment, batch, look-up   GET /segment ...  `log_views.py` reads the log when the user opens one of these
+    the requests of clients       GET /requests     `recent_requests.py` records requests while a page shows them
 
 The feed divides the state into parts, for example one part for each partition and one for each segment. Suppose that a
 producer appends 10 records to orders-0. The next event of the feed contains two parts: the partition with its new high

@@ -17,8 +17,9 @@ If a collection of the state needs more than 36 ms of processor time, the feed's
 long. So the feed does not need more than 20 % of one processor. The thread never waits for more than 2 s. If a
 collection takes more than 0.5 s, the feed therefore needs more than 20 %.
 
-The feed stores only its last KEPT changes. If a slow page has missed more than KEPT changes, the feed sends all parts
-to this page again. So the broker needs no memory for the changes that a slow page has not read yet.
+The feed stores only the last KEPT changes. If a page is so slow that it has missed more than KEPT changes, the feed
+sends all parts of the state to this page again. Because of this limit, a slow page does not make the feed use more and
+more memory.
 
 Source: Server-Sent Events, in the HTML standard of the WHATWG.
 """
