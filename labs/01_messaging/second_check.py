@@ -77,7 +77,7 @@ def test_an_old_receipt(answer):
 def test_random_workers(answer, rng):
     """`take` always delivers the oldest job that no worker has.
 
-    Each job is done once, even if some workers do not acknowledge their jobs in time.
+    This is true even if some workers do not acknowledge their jobs in time.
     """
     for length in range(4, 64):
         queue, free, held, now, steps = answer.Queue(5), [], {}, 0, []
