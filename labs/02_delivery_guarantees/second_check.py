@@ -81,7 +81,10 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """`send_window` passes the first `window` unacknowledged messages to each call of `send`."""
+    """`send_window` passes the oldest unacknowledged messages to each call of `send`.
+
+    Their number is `window`, or smaller if fewer messages are left.
+    """
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0
         answer.send_window(list(MESSAGES), window, link.send)

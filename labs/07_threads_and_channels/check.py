@@ -129,7 +129,10 @@ def test_a_time_limit_is_a_deadline(answer):
 
 
 def test_closing(answer):
-    """`close` makes all waiting threads raise `Closed`. `get` still returns the items of a closed channel."""
+    """`close` wakes all threads that wait in `put` or `get`, and these calls raise `Closed`.
+
+    Later calls of `get` still return the items that are left in the channel.
+    """
     channel = answer.Channel(1)
     getting = [Runner(channel.get) for _ in range(3)]
     time.sleep(0.1)
