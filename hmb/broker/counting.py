@@ -52,7 +52,7 @@ def _counted(api: ApiKey, handlers: Mapping[ApiKey, Handler], counters: RequestC
     return handle
 
 
-# -- functions that return whether a response has an error, and how many bytes of records a request moves
+# -- functions that return two values: whether a response has an error, and the size of produced or fetched records
 
 
 def _measured(request: Any, response: Response | None) -> tuple[bool, int]:

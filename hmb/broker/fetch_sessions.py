@@ -200,11 +200,13 @@ class FetchSessions:
     # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
     # `_lock` takes no other lock.
     #
-    # The thread that handles a Fetch request reads the partitions of the session, and sets their field `topic`, without
-    # `_lock`. Most clients wait for each response before they send the next request of the session, so no other thread
-    # uses these partitions. If a client does not wait, two threads may use them at the same time. The second request
-    # has then changed the epoch of the session, so `store_offsets` returns False for the first request. The client gets
-    # an error instead of a response that may be wrong.
+    # A thread that handles a Fetch request uses the partitions of the session without `_lock`: it reads them, and sets
+    # their field `topic`. Most clients wait for each response before they send the next request of the session, so no
+    # other thread uses these partitions at the same time.
+    #
+    # If a client does not wait, two threads may use the partitions of its session at the same time. The response to the
+    # first request may then be wrong, so the broker sends an error instead. The broker notices this case, because the
+    # second request has changed the epoch of the session: `store_offsets` returns False for the first request.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -258,8 +258,9 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # The coordinator answers JoinGroup at once if the group uses the protocol of KIP-848. The change of the group
-        # must be on disk before the coordinator sends this response.
+        # If the group uses the protocol of KIP-848, it answers JoinGroup at once, without a wait for the other members.
+        # The client must not get this response if the broker could not write the new records of the group. So with
+        # `durable=True`, `step` raises an error if a write has failed.
         is_mixed = runner.machine.kind is GroupType.CONSUMER
         runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()

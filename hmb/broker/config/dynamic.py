@@ -92,7 +92,8 @@ class DynamicConfig:
         # needs several locks, it takes this lock first.
         self.alterations = threading.Lock()
         # This lock guards the stored settings and `current`. A thread that changes these settings calls the functions
-        # in `_listeners` while it holds this lock. One of these functions also takes the lock of `Topics`.
+        # in `_listeners` while it holds this lock. One of these functions also takes the lock of `Topics`. To avoid a
+        # deadlock, a thread that holds the lock of `Topics` must therefore not take this lock.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)

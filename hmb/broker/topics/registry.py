@@ -54,8 +54,8 @@ class Topics:
         # The settings of each internal topic, such as __consumer_offsets, by its name. They also apply to an internal
         # topic that another broker, for example Kafka, has created in this data directory.
         self._internal = {name: topic.configs for name, topic in internal_topics(config).items()}
-        # This lock guards the table of topics and the file topics.json. A thread that also needs the log manager's lock
-        # takes this lock first.
+        # This lock guards the table of topics and the file topics.json. A thread may need both this lock and the lock
+        # of the log manager. It then takes this lock first, and the log manager's lock second.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()

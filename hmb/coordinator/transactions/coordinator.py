@@ -255,8 +255,9 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            # If the transaction is decided, this thread writes the markers next. The flag stays set until then, so that
-            # no other thread changes the transaction.
+            # If `after.is_prepared` is true, the transaction will be committed or aborted, but the markers are not
+            # written yet. This thread writes them next. `transition_in_progress` stays True until the thread has
+            # written the markers, so that no other thread changes the transaction.
             entry.set_transition_in_progress(after.is_prepared)
         return after
 

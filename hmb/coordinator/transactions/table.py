@@ -26,8 +26,11 @@ class TransactionEntry:
     transaction: Transaction  # the newest value that is on disk
     transition_in_progress: bool = False  # whether a thread is writing a new value or the markers of this id
     # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
-    # logs. A thread that holds this lock does not wait for a sync to disk, with one exception: it appends records to a
-    # log, and the setting `flush.messages` demands a sync after this append.
+    # logs.
+    #
+    # A thread that holds this lock may append records to a log. The append waits for a sync to disk in only two cases:
+    # the setting `flush.messages` demands a sync after the append, or the log must start a new segment before the
+    # append.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

@@ -35,9 +35,10 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread waits for one of these semaphores without a time limit, because other threads release it after a few seconds.
-# A thread that holds a semaphore only decodes the records of one partition in one request, and the size of these
-# records is limited. Meanwhile, this thread waits neither for a client nor for another semaphore.
+# A thread may wait for one of these semaphores without a time limit, because each thread that holds a semaphore
+# releases it after a few seconds. The thread holds it only while it reads or converts the records of one partition in
+# one request, and the size of these records is limited. While a thread holds a semaphore, it waits neither for a client
+# nor for another semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

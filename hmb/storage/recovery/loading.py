@@ -195,8 +195,9 @@ class _Loading:
                 return end_offset_from_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # If the broker preallocates files, a file can end with zeros. These zeros also raise this error,
-                    # but they are not damage, so the broker logs no warning.
+                    # If the setting `preallocate` is true, a segment file can end with zeros. `end_offset_from_indexes`
+                    # raises a KafkaError not only for damaged batches, but also for these zeros. The zeros are not
+                    # damage, so with `preallocate` the broker logs no warning.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)

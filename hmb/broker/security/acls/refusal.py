@@ -58,8 +58,9 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# The responses of these APIs have an error code for the whole response. `refuse` sets this code only for an error of
-# WHOLE_RESPONSE_ERRORS. It writes every other error only into the items of the response, for example the partitions.
+# For most errors, `refuse` does not set the error code of the whole response in these APIs. It sets only the error
+# codes of the items in the response, for example of the partitions. For an error in WHOLE_RESPONSE_ERRORS, the opposite
+# is true: `refuse` sets only the error code of the whole response.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
 # A dict replaces @cache, because mypy rejects @cache for a function with a class as its argument. If the instances of a
 # class are unhashable, mypy believes that the class itself is unhashable too.
@@ -187,7 +188,7 @@ def _key(item: Struct) -> tuple[Any, ...]:
     return tuple(values.items())
 
 
-# -- functions that find error codes in a class of responses
+# -- functions that find the parts of a response class, such as `FetchResponse`, that have an error code
 
 
 @cache

@@ -34,7 +34,8 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
     if handler not in ("", VERIFIES, UNSECURED):
         raise ConfigError(f"listener {listener}: HMB has the handlers {VERIFIES} and {UNSECURED}", HANDLER, handler)
     try:
-        # These two modules need PyJWT, which not every installation has.
+        # These two modules need the package PyJWT, which is missing in some installations. So they are imported only
+        # here, where a listener needs them.
         from hmb.broker.security.tokens import checking, public_keys
     except ImportError:
         problem = f"listener {listener}: OAUTHBEARER needs the package PyJWT; install hmb[oauth]"
