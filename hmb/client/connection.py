@@ -69,9 +69,9 @@ FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 SESSION_SHARE = 0.85  # the part of a session after which the client logs in again, on a new connection
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
-# The API keys, and their versions, of brokers that do not know ApiVersions. VERSIONS_OF_08 is for Kafka 0.8.2 (keys 0
-# to 10), and VERSIONS_OF_09 is for Kafka 0.9 (keys 0 to 16). OffsetCommit (key 8) and OffsetFetch (key 9) have two
-# versions: version 0 stores offsets in ZooKeeper, and version 1 stores offsets in Kafka.
+# Brokers before Kafka 0.10 do not know ApiVersions. VERSIONS_OF_08 (for Kafka 0.8.2) and VERSIONS_OF_09 (for Kafka 0.9)
+# contain the keys and the versions of the APIs that the client uses with such a broker. In version 0 of OffsetCommit
+# (key 8) and OffsetFetch (key 9), the offsets are stored in ZooKeeper. In version 1, they are stored in Kafka.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 

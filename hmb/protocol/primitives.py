@@ -371,9 +371,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# SIZED and FIXED contain the codecs of all types, by the name of the type in Kafka's message definitions. SIZED is for
-# types whose encoded values begin with a length: each function in SIZED gets a codec for this length, and returns the
-# codec of the type.
+# The keys of SIZED and FIXED are names of types in Kafka's message definitions. FIXED contains the codecs of the types
+# whose values have a fixed size. SIZED is for types whose encoded values begin with a length. It contains functions,
+# not codecs: each function gets a codec for the length, and returns the codec of the type.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {
     "bool": BOOL,

@@ -111,8 +111,8 @@ class TlsSettings:
             raise TlsSettingError("ssl.keystore.certificate.chain", "is missing, but ssl.keystore.key is set")
 
         def load(path: Path) -> None:
-            # If `password` were None, OpenSSL would ask for the password of an encrypted key on the terminal. With an
-            # empty password, OpenSSL raises an error instead.
+            # If the key is encrypted and `password` is None, OpenSSL asks the user for a password on the terminal. So
+            # the default of `key_password` is an empty string. With an empty password, OpenSSL raises an error instead.
             context.load_cert_chain(path, password=self.key_password)
 
         if self.keystore_location:

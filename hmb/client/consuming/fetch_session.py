@@ -144,8 +144,9 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # The client does not know yet whether the leader will handle this request. So the next request is a full fetch,
-        # unless the response arrives first and `completed` continues the session.
+        # The client does not know yet whether the leader will handle this request. So this line prepares a full fetch
+        # as the next request. If the response to this request arrives, the method `completed` changes `_epoch`, so that
+        # the next request continues the session.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

@@ -129,8 +129,9 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # After an error, the loop no longer waits for other members. It calls the rebalance listener only if a
-                # call is already due.
+                # `_next_call` waits until `deadline` for the other members of the group. After an error of the
+                # rebalance listener, `poll` must raise this error soon. So set `deadline` to the present time:
+                # `_next_call` then returns only calls of the listener that are possible without waiting.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

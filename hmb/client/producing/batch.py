@@ -50,8 +50,8 @@ class SenderQueues:
     """The partition queues whose batches one sender thread sends. The accumulator's lock guards all fields."""
 
     changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
-    # The queues of this sender thread that contain batches, in the order in which they were added. The values of the
-    # dict are not used.
+    # The queues of this sender thread that contain batches. The queue that was added first comes first. The values of
+    # the dict are not used.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 

@@ -118,8 +118,8 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # Move the queue as the last step, because the sender thread for partitions without a leader may use the moved
-        # queue immediately.
+        # `move` gives the queue to the thread that looks up leaders (`LeaderRouter`). This thread may use the queue
+        # immediately, so this method moves the queue as its last step.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 

@@ -83,10 +83,10 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # A thread may read four fields without `_lock`. `_missing` does not change after it has become 0, and
-        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after the result is
-        # complete, when it no longer changes. If a thread calls `send_now` too late, the function does nothing, because
-        # the batch is already sealed.
+        # A thread may read the fields `_missing`, `callbacks_done`, `_outcomes` and `send_now` without `_lock`.
+        # `_missing` never changes again after it has become 0, and `callbacks_done` never changes again after it has
+        # become True. Threads read `_outcomes` only after the result is complete, when it no longer changes. An
+        # outdated value of `send_now` is harmless, because the function does nothing if the batch is already sealed.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

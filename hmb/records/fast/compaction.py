@@ -26,13 +26,16 @@ from hmb.records.varint import read_varint
 
 # Directly before each key, a record contains the length of the key as a varint. This table has one entry for each
 # possible first byte of the varint. The entry is the number of bytes from the start of the varint to the end of the
-# key. If the key is missing or has more than 63 bytes, the entry is a very large number. The decoder then finds that
-# the key would end after the end of the record, so the batch is not plain.
+# key.
+#
+# This decoder cannot decode a record whose key is missing or has more than 63 bytes. In these cases, the entry is a
+# very large number. The computed end of the key is then after the end of the record, so the decoder notices that it
+# cannot decode the batch.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# The table _FIRST_BYTES contains the first byte of the varint for each offset delta n. This byte contains the six
-# lowest bits of n, shifted by one bit. The table _LOW_BITS contains the shifted bits. From n = 64 on, the varint has a
-# second byte, so its first byte has the bit 0x80.
+# _LOW_BITS contains each number from 0 to 63, shifted left by one bit. _FIRST_BYTES contains, for each offset delta n,
+# the first byte of the varint for n. This byte contains the six lowest bits of n, shifted left by one bit. If n is 64
+# or more, the varint has a second byte. In this case, the highest bit (0x80) of the first byte is set.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year

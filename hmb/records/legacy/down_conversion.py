@@ -49,7 +49,8 @@ PIECE_SIZE = 1 << 16  # bytes that are read or written at once
 
 
 Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer bytes at the file's end
-# A decoded record: offset, timestamp (ms), attributes of the new message, key, value, and size of its headers (bytes).
+# One decoded record: its offset, its timestamp (ms), the attributes of the message into which the broker converts the
+# record, its key, its value, and the size of its headers (bytes).
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
@@ -88,7 +89,8 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
-        # Only if `size` is 0, the caller needs `next_offset`, the offset after the last batch that was read.
+        # The offset after the last batch that the constructor has read. This value is correct only if `size` is 0. In
+        # this case, the client gets no message from the region, and the caller continues to read at `next_offset`.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit

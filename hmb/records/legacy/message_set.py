@@ -42,8 +42,8 @@ from hmb.records.legacy.message import (
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
 # These Structs decode the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp,
-# key length. The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp, so its
-# timestamp is empty bytes.
+# key length. The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp. The first
+# Struct returns b"" in its place (format `0s`), so both Structs return the same number of values.
 _TO_KEY = (Struct(f"{MESSAGE_HEADER.format}0si"), Struct(f"{MESSAGE_HEADER.format}qi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
