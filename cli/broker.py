@@ -48,9 +48,9 @@ WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived w
 # this lock for SWITCH_INTERVAL seconds, the running thread must release the lock. In a broker, a thread rarely waits so
 # long: the running thread makes a system call after about 0.1 ms, and releases the lock before the call.
 #
-# With Python's default of 0.005 s, waiting threads force the running thread to release the lock too often. A broker
-# then serves only 1,512 requests/s on a thousand busy connections. With 0.1 s, it serves 5,533 requests/s on a thousand
-# connections, and 8,104 requests/s on a single connection (bench/scenarios/connections.py).
+# With Python's default of 0.005 s, waiting threads force the running thread to release the interpreter lock too often.
+# A broker then serves only 1,512 requests/s on a thousand busy connections. With 0.1 s, it serves 5,533 requests/s on a
+# thousand connections, and 8,104 requests/s on a single connection (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A terminal that is closed sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv

@@ -291,8 +291,8 @@ number of batches whose responses have not arrived. Its field `window` is the la
 from importlib import import_module
 
 # Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import
-# `typing`, because that import takes 3 ms. If a user presses Ctrl-C during an import, Python prints a traceback, so the
-# imports must be short.
+# `typing`, because that import takes 3 ms. If a user presses Ctrl-C while Python imports this module, Python prints a
+# traceback. So the import of this module must take as little time as possible.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.broker.config.keys import ConfigError

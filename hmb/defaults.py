@@ -35,7 +35,8 @@ CUTS: tuple[Cut, ...] = get_args(Cut)
 DiskFaultKind = Literal["full", "failing", "slow"]  # the simulated faults of a disk
 DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
 
-# Seconds without a heartbeat until a session of Hailstorm's registry ends. This time is long enough for a busy process.
+# A session of Hailstorm's registry ends if no heartbeat arrives for this time (seconds). The time is long enough for a
+# busy process, which may send its heartbeats late.
 REGISTRY_SESSION_TIMEOUT = 5.0
 GRACE_PERIOD = 1.0  # seconds between two snapshots of Hailstorm
 BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"  # the end of such a message

@@ -78,7 +78,8 @@ def newest_files() -> list[Path]:
     return []
 
 
-# The modules of the suites that are not in the folder `scenarios`: name of the suite -> module in `hmb.bench`.
+# Most suites have their module in the folder `scenarios`. This table contains all other suites: name of the suite ->
+# its module in `hmb.bench`.
 MODULES = {
     "thesis": "thesis.suite",
     "hailstorm": "streams.hailstorm",

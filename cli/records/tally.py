@@ -58,8 +58,9 @@ class Tally:
         self._in_flight: dict[Chunk, None] = {}  # chunks without a result, in the order of sending
         # One tuple (position of the first lost record, number of lost records) for each chunk that the broker refused.
         self._lost: list[tuple[str, int]] = []
-        # One tuple (position of the first lost record, number of lost records) for each chunk that the broker may have
-        # written, although the producer has reported an error.
+        # One tuple for each chunk that is perhaps lost: the producer has reported an error, but the broker may have
+        # written the records anyway. The tuple contains the position of the first such record, and the number of such
+        # records.
         self._uncertain: list[tuple[str, int]] = []
         self.delivered = 0
         self.error: BaseException | None = None

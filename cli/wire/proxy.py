@@ -94,7 +94,8 @@ class Proxy:
             sockets, threads = list(self._sockets), list(self._threads)
         for each in sockets:
             _shut(each)
-        # Do not wait longer for the threads, because a thread that prints to a full pipe never ends.
+        # A thread that prints to a full pipe never ends. So this method waits for all threads together for at most
+        # CLOSE_TIMEOUT seconds.
         deadline = time.monotonic() + CLOSE_TIMEOUT
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))

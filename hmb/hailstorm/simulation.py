@@ -47,8 +47,8 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# A run with at most FEW_RECORDS records has this time (s). A run with more records has more time, because a slow bolt
-# needs time for its backlog.
+# In a simulation of at most FEW_RECORDS records, the negotiator waits in each phase at most this time (s) for the
+# answers of the processors. With more records, it waits longer, because a slow bolt needs time for its backlog.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
@@ -79,9 +79,11 @@ class Hung:
     """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
-    # The reports of all living processors, as this negotiator read them from the registry before it hung. When the
-    # negotiator continues, it decides from these old reports. The simulation copies the reports just before the next
-    # negotiator takes its first step. Until then, the value is None.
+    # The reports from which this negotiator decides when it continues. They are out of date, because the negotiator
+    # reads nothing from the registry while it hangs.
+    #
+    # A new negotiator replaces a negotiator that hangs. Just before the new negotiator takes its first step, the
+    # simulation copies the reports of all living processors into this field. Before this copy, the field is None.
     living: Mapping[str, Report] | None = None
 
 

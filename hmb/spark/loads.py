@@ -141,9 +141,9 @@ def _session(topic: str) -> SparkSession:
     """Start a session that prints nothing, because the load itself raises the error that Spark would print."""
     spark = session(f"hmb load {topic}")
     spark.sparkContext.setLogLevel("OFF")
-    # Java copies the standard error of Spark's Python workers to its own. A worker whose task fails can print a
-    # traceback there, such as BrokenPipeError. The log level does not apply to this output. The next lines therefore
-    # let Java discard its standard error.
+    # If a task fails, its Python worker can write a traceback, for example of a BrokenPipeError, to standard error.
+    # Java copies this output to its own standard error, and Spark's log level does not suppress it. The next lines
+    # therefore let Java discard everything that it would write to its standard error.
     gateway = spark.sparkContext._gateway
     assert gateway is not None, "a session with a SparkContext has a connection to Java"
     java = gateway.jvm.java

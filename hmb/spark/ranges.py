@@ -62,9 +62,10 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # Each range gets at least one piece, also if it is so small that its share of `min_partitions` is less than one
-    # piece. The sum of the pieces can therefore be too large. So the small ranges stay whole, and the next lines divide
-    # the remaining pieces among the large ranges. The result then has about `min_partitions` ranges.
+    # Each range gets at least one piece, even if its share of `min_partitions` is less than one piece. The sum of the
+    # pieces can therefore be greater than `min_partitions`. To correct the sum, each range with one piece stays whole,
+    # and the next lines divide the remaining pieces among the larger ranges. The result then has about `min_partitions`
+    # ranges.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]

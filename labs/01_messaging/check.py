@@ -208,9 +208,10 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # The test interrupts a call of `poll`, and calls `poll` in another thread. Each tuple contains the published
-    # messages, and the subscribers of the two calls. With "aa", both calls use the subscriber 'a', so they must not
-    # return the same message. With "ab", the calls use 'a' and 'b', so both calls must return the first message.
+    # In the middle of a first call of `poll`, the test lets another thread make a second call. Each tuple contains the
+    # published messages and the names of the two subscribers. With "aa", subscriber 'a' makes both calls, so the calls
+    # must not return the same message. With "ab", 'a' makes the first call and 'b' makes the second call, so both calls
+    # must return the message "one".
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

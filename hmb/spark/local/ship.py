@@ -111,7 +111,9 @@ def _files(package: Distribution) -> Iterator[tuple[Path, str]]:
         yield from _folder("pyspark_hmb")
         return
     for file in package.files or ():
-        # Files outside of the folder of all packages (site-packages) are commands. Workers do not need them.
+        # Python installs packages in the folder site-packages. If the path of a file contains "..", the file is outside
+        # of this folder: it is usually a command, and workers need no commands. Workers do not need the folders in
+        # LEFT_OUT either, for example the tests.
         if ".." not in file.parts and not LEFT_OUT.intersection(file.parts[:-1]):
             yield Path(str(file.locate())), file.as_posix()
 

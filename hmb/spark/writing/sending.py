@@ -74,8 +74,8 @@ class RowSender:
     def _queue(self, rows: Rows) -> Deliveries:
         columns = (rows.topic, rows.values, rows.keys, rows.partition, rows.headers)
         try:
-            # ConnectionFailed means that the topic's metadata is unknown. No row is queued yet, so a second call is
-            # safe.
+            # `patiently` calls `send_many` again if `send_many` raises ConnectionFailed. No row is sent twice, because
+            # `send_many` raises this error only when it has queued no row yet: it could not get the topic's metadata.
             return patiently(self._options, lambda: self._producer.send_many(*columns))
         except KafkaError as error:
             index = _largest(rows.values) if error.code is ErrorCode.MESSAGE_TOO_LARGE else 0
