@@ -245,8 +245,9 @@ def run(
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
     """Block these signals until the `with` statement ends. The code inside can then receive them with sigwait().
 
-    At the end, drop the signals that have arrived, but were not received. For example, the user has pressed Ctrl-C a
-    second time while the broker stopped. Without this step, the second signal would interrupt the process now.
+    At the end, drop the signals that have arrived, but were not received. For example, the code inside receives a first
+    Ctrl-C, and the broker begins to stop. Meanwhile, the user presses Ctrl-C again. If the second signal were not
+    dropped, it would interrupt the process as soon as the signals are no longer blocked.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:

@@ -245,7 +245,8 @@ Producer.send, a tour of at most 10 files:
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 
-These modules are between the steps of the Producer.send tour. Open them only if you want to see the details:
+The Producer.send tour above has numbered steps. This list names further functions that run in these steps or between
+them. Open their files only if you want to see the details:
 - Step 1: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known` returns the
   partitions of the topic (`client/metadata.py`). The setting `partitioner` selects the function of step 2
   (`partitioner_of` in `client/producing/partitioner.py`).
@@ -258,16 +259,16 @@ These modules are between the steps of the Producer.send tour. Open them only if
   waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader (`client/metadata.py`).
 - Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
   queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
-  batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before
-  step 6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`).
-  The object in the field `guarantee` implements the delivery guarantee: it returns the producer id, and adds the
-  partitions to the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
+  batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before step
+  6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`). The
+  object in the field `guarantee` implements the delivery guarantee: it returns the producer id, and adds the partitions
+  to the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
 - Step 6: `assign_sequence` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
-  `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`).
-  Then `produce_request` builds the request from the batches (`client/producing/encoding.py`).
+  `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`). Then
+  `produce_request` builds the request from the batches (`client/producing/encoding.py`).
 - Step 7: before its first request, `Connection._open` connects to the broker and requests its versions.
-  `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).
-  `SocketStream.write` writes the bytes to the socket (`client/socket_stream.py`).
+  `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`). `SocketStream.write`
+  writes the bytes to the socket (`client/socket_stream.py`).
 - Step 8: `Connection._read` calls `read_frame` (`protocol/framing.py`), which reads from the `SocketStream`.
   `ClientConnection.receive` then decodes the response (`protocol/connection.py`).
 - Between steps 8 and 9, `Sender._complete` calls `BatchCompletion.handle_response`, which looks for an error in the

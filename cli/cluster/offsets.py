@@ -61,10 +61,13 @@ def command(
     first offset. A partition contains at most this number of records. It contains fewer if compaction has removed
     records, or if some of the offsets are transaction markers.
 
-    With --time, show the offset of the first record at or after a time in each partition. TIME is 2026-02-14T10:30:00Z,
-    seconds or milliseconds since 1970, -1h30m for a time before now, or one of earliest, latest, max-timestamp (the
-    record with the greatest timestamp), earliest-local, latest-tiered. Kafka's tool has the numbers -2, -1, -3, -4 and
-    -5 for these words.
+    With --time, show the offset of the first record at or after a time in each partition. TIME has one of four forms: a
+    time such as 2026-02-14T10:30:00Z, a number of seconds or milliseconds since 1970, a time before now such as -1h30m,
+    or a word.
+
+    The words are earliest, latest, max-timestamp (the record with the greatest timestamp), earliest-local and
+    latest-tiered. Kafka's tool uses a number instead of each word: -2 for earliest, -1 for latest, -3 for
+    max-timestamp, -4 for earliest-local, and -5 for latest-tiered. TIME can also be one of these numbers.
     """
     from hmb.protocol.errors import KafkaError
 

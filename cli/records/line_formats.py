@@ -1,13 +1,15 @@
 r"""Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
 
 These options of kcat and properties of Kafka say how a line is divided into a key, a value and headers:
-    kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
-            -Z              an empty key or value is null
-    Kafka   parse.key       a line is key, key.separator (a tab), value
-            parse.headers   headers such as a:1,b:2 and headers.delimiter (a tab) come before the key;
-                            headers.separator (,) is between two headers, headers.key.separator (:) after a name
-            null.marker     this text means null: for a key, a value, a header's value, or all headers
-            ignore.error    a line without its separators is a value; without ignore.error it is an error
+    kcat    -K TEXT         The line contains a key, then TEXT, then a value. A line without TEXT has no key.
+            -Z              An empty key or an empty value is null.
+    Kafka   parse.key       The line contains a key, then key.separator (by default a tab), then a value.
+            parse.headers   The line begins with headers such as a:1,b:2, and then has headers.delimiter (a tab).
+                            headers.separator (a comma) is between two headers. headers.key.separator (a colon)
+                            is between the name and the value of a header.
+            null.marker     Where a line contains this text instead of a key, a value, a header's value, or all
+                            headers, the key, the value or the header's value is null, or there are no headers.
+            ignore.error    A line without its separators is a value. Without ignore.error, it is an error.
 
 A parser (`Parse`) is a function that converts a line to a `LineRecord`. If the user sets no option or property that
 needs a parser, `hmb produce` sends each whole line as the value of a record. In this case, the function `kcat_line`

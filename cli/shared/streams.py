@@ -39,7 +39,8 @@ class _StandardOutput(io.FileIO):
 def reader_has_left() -> bool:
     """Return whether standard output is a pipe that nobody reads any more. For example, `| head` ends after ten lines.
 
-    A write to the pipe would also fail, but a command that waits for records may have nothing to write for hours.
+    A command that writes to such a pipe gets an error. But a command that waits for records may write nothing for
+    hours, and would not notice that it can end. Such a command calls this function instead.
     """
     try:
         output = sys.stdout.fileno()

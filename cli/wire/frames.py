@@ -85,10 +85,11 @@ class WireFrame(NamedTuple):
             problems.append(f"byte 0: the size is {size}, but {len(self.wire) - SIZE} bytes follow")
 
     def lines(self, problems: list[str]) -> Iterator[str]:
-        """Yield every field as a line of text.
+        """Yield every field as a line of text. For each error, append a description to `problems`.
 
-        The name of a field begins with the names of the fields that contain it. For a field in a record batch, the line
-        leaves out all names before the word `batches`.
+        The name of a field begins with the names of the fields that contain it. In a record batch, these names would
+        make the lines long. There, the printed name begins with `batches[0]` or `messages[0]`, without the names of the
+        fields around the batch.
         """
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()

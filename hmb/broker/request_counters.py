@@ -7,8 +7,10 @@ a histogram counts the requests in buckets. The end of each bucket is 1.19 times
 so four buckets cover, for example, the times from 1 to 2 ms. The histogram has 104 buckets, which cover all times from
 1 us to 56 s.
 
-For example, 98 requests took 1.1 ms, and two requests took 8.5 ms. The 99th percentile is in the bucket from 8.2 to 9.7
-ms, and `quantile` returns the middle of this bucket, 8.9 ms. The error of `quantile` is at most 9 %.
+The function `quantile` computes a percentile from the buckets of the histogram. For example, 98 requests took 1.1 ms,
+and two requests took 8.5 ms. The 99th percentile is then 8.5 ms. The histogram only shows that this time is in the
+bucket from 8.2 to 9.7 ms. `quantile` therefore returns the middle of the bucket, 8.9 ms. The error of `quantile` is at
+most 9 %.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A connection to one broker: it sends requests, and returns the broker's responses.
 
-A Kafka connection has two rules. The first rule: the broker sends its responses in the order of the requests. A client
-may therefore send several requests before it reads the first response. The method `post` sends a request, and `receive`
-reads the next response. `send` does both: it sends one request and waits for its response.
+A broker sends the responses of a connection in the order of the requests. A client may therefore send several requests
+before it reads the first response. The method `post` sends a request, and `receive` reads the next response. `send`
+does both: it sends one request and waits for its response.
 
-The second rule of a Kafka connection: client and broker must both support the version of each request. A new connection
-therefore begins with an ApiVersions request. The response lists the versions that the broker supports. The client then
-uses the highest version that both sides support (KIP-35):
+Client and broker must both support the version of each request. A new connection therefore begins with an ApiVersions
+request. The response lists the versions that the broker supports. The client then uses the highest version that both
+sides support (KIP-35):
     ApiVersions  ----->
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->

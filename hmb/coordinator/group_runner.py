@@ -162,8 +162,9 @@ class GroupRunner:
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """End a step: act on deadlines, wake waiting threads, queue records, and set the time of the next wake-up.
 
-        The caller must hold the group's lock. Return the writes of this step. With each write, return its records in
-        the journal's queue, or the error if the journal did not accept the records.
+        The caller must hold the group's lock. Return one pair for each write of this step. The first element of a pair
+        is the write. The second element is the entry with its records in the journal's queue. If the journal did not
+        accept the records, the second element is the error.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:

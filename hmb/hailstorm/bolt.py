@@ -66,10 +66,13 @@ Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains on
 class Combining:
     """The functions with which upstream processors merge a batch of tuples by key before they send it to a bolt.
 
-    key        takes a tuple; returns its key
-    lift       takes a tuple; returns the state that contains only this tuple, without its key
-    states     the monoid of the states that `lift` returns
-    transform  takes a key and the bolt's map of states; returns the tuples to send
+    An upstream processor lifts each tuple to a small state, and merges the states of equal keys. For example, a bolt
+    counts words. The processor makes the state 1 of each tuple "sun", and merges three of these states to 3.
+
+    key        takes a tuple; returns its key, for example "sun"
+    lift       takes a tuple; returns the state for this one tuple, without the key, for example 1
+    states     the monoid that merges the results of `lift`
+    transform  takes a key and the bolt's map of states (key -> state); returns the tuples that the bolt sends
     """
 
     key: Lift

@@ -37,9 +37,10 @@ class MirroredPartition:
     """A partition of the source, its copy at the target, and the progress of the mirror.
 
     `position` is the source offset of the next record to copy. `end` is the offset after the last committed record of
-    the source. `has_markers` is true if the mirror writes markers of transactions into the copy. If another program has
-    written into the copy, `foreign` is the number of offsets that its records use at the end of the copy. `lost` counts
-    the offsets that the source deleted before the mirror could copy them.
+    the source. `has_markers` is true if the mirror writes markers of transactions into the copy.
+
+    If another program has written into the copy, `foreign` is the number of offsets from the first record of this
+    program to the end of the copy. `lost` counts the offsets that the source deleted before the mirror could copy them.
     """
 
     source: TopicPartition

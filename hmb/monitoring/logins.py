@@ -37,10 +37,10 @@ LONGEST_PASSWORD = 1000  # characters
 
 
 class Reader(NamedTuple):
-    """The sender of a request to an HTTP port, with the rights of this user.
+    """A user who sends requests to an HTTP port, and the rights of this user.
 
-    `user` is None for the owner of the data directory, and for everybody while the broker has no users. `access` is
-    None if the reader may read everything.
+    `user` is the user's name. It is None for the owner of the data directory. It is also None for every reader while
+    the broker has no users. `access` contains the rights. It is None if the reader may read everything.
     """
 
     user: str | None = None

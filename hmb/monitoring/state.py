@@ -197,10 +197,10 @@ class BrokerState:
 
 
 def fields_of(part: Any) -> dict[str, Any]:
-    """Return the fields of one part of a state, which is a dataclass.
+    """Return the fields of `part`. A part is one of the dataclasses of which a state consists.
 
     A caller can pass this function to `json.dumps` as the argument `default`. `json.dumps` then calls it for each part
-    of a state. This is four times as fast as `as_json`, which also copies each list.
+    of a state. This is four times as fast as `as_json`, because `as_json` also copies each list.
     """
     return {name: getattr(part, name) for name in part.__dataclass_fields__}
 

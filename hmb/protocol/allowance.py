@@ -17,9 +17,10 @@ To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number o
 function `spend`. By default, this function does nothing, so the memory is not limited. A client uses this default,
 because it trusts its broker to send no harmful message.
 
-Before a thread of the broker decodes a request, the thread replaces its function `spend`. The new function can wait
-until memory is free, or raise ProtocolError. When the thread has handled the request, the thread restores the default
-function. `Dispatcher.begin` (broker/dispatch.py) replaces and restores the function.
+Before a thread of the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) replaces `ALLOWANCE.spend` for
+this thread. A decoder then calls the new function before it allocates memory. The new function counts the memory of the
+request. If the memory is not free, it waits or raises ProtocolError. After the request, `Dispatcher.begin` restores the
+default function, which does not limit the memory.
 
 All decoders use the global object ALLOWANCE. If the allowance were a parameter of the decoders, every decoder would be
 slower.

@@ -28,8 +28,11 @@ start. Spark's Kafka connector would skip these 10 records.
 
 A topic that is deleted and created again can soon have more records than the old topic. The log end offset then does
 not show the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector
-does not check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. The
-query cannot start at offset 0, because a batch that Spark repeats after a crash would then contain other records.
+does not check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset.
+
+The query cannot continue at offset 0. For example, the checkpoint contains the offsets 100 to 149 for the current
+batch, but no topic id. If the query now read the offsets from 0 on, and Spark repeated the batch after a crash, Spark
+would read the offsets 100 to 149. The repeated batch would contain other records than the first attempt.
 
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.

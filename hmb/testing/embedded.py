@@ -218,8 +218,8 @@ class Broker:
     def start(self) -> Self:
         """Start the broker. A broker that ran before uses its old port and its old directory again.
 
-        Raises RuntimeError if the broker is running already, BindError if the port is not free, DataDirectoryError, and
-        TimeoutError if the groups are not loaded within LONGEST_LOADING.
+        Raises RuntimeError if the broker is running already, BindError if the port is not free, and DataDirectoryError
+        if the broker cannot use its directory. Raises TimeoutError if the groups are not loaded within LONGEST_LOADING.
         """
         if self._is_running:
             raise RuntimeError("the broker is running already; `restart` stops it first")

@@ -23,8 +23,10 @@ One setting can have several names. For example, a time has names in several uni
 setting.
 
 For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. If a client
-requests the setting `log.retention.ms`, the response contains both synonyms in this order. The first synonym, 5000, is
-the current value. If a client requests `log.retention.hours`, the response contains only the synonym
+requests the setting `log.retention.ms`, the response contains two synonyms. The first one is `log.retention.ms=5000`,
+the current value. The second one is `log.retention.hours=168`, the default.
+
+If a client requests `log.retention.hours` in this example, the response contains only the synonym
 `log.retention.hours=168`. The reason is a rule of Kafka: the list of synonyms begins with the first synonym that has
 the requested name.
 """

@@ -5,10 +5,10 @@ Permissions: DESCRIBE on the group or on the transactional id; CLUSTER_ACTION fo
 Behavior: this broker coordinates all groups, transactional ids and share-partitions. A group needs the topic
     `__consumer_offsets`, a transactional id needs `__transaction_state`, and a share-partition needs
     `__share_group_state`. If the topic does not exist, the broker creates it.
-Version notes: the client library librdkafka checks whether the broker supports version 0 of this request. If the broker
-    does not support version 0, librdkafka never compresses with lz4. From version 6 on, a client can ask for the
-    coordinator of a share-partition. The key in the request then consists of the group id, the topic id and the
-    partition, separated by colons.
+Version notes: HMB supports the old version 0, because the client library librdkafka compresses with lz4 only if the
+    broker supports version 0 of this request. From version 6 on, a client can ask for the coordinator of a
+    share-partition. The key in the request then consists of the group id, the topic id and the partition, separated by
+    colons.
 Left out: nothing. HMB supports the whole API.
 """
 

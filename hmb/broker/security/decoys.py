@@ -7,9 +7,9 @@ A client sees the salt and the iterations of each user. Both show which program 
 tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. A decoy
 with a salt of another form than all real users would show that its user does not exist.
 
-A decoy takes its *shape* from the credentials that the broker stores. The shape is the number of iterations, and the
-form and the length of the salt. If the credentials have several shapes, a decoy's name decides which shape the decoy
-gets.
+A decoy is the invented credential of a user who does not exist. A decoy has the *shape* of a credential that the broker
+stores. The shape is the number of iterations, and the form and the length of the salt. If the stored credentials have
+several shapes, the broker chooses one of them by the user's name. So the same name always gets the same shape.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The first request of a share session has the epoch 0 and names all partitions. Each later request has the next epoch,
 and names only partitions that are new or have acknowledgements. After an error of the session or of the connection, the
-session begins again with epoch 0. The broker has then released all records of the old session, so the new session does
-not contain these records. The group delivers these records again.
+session begins again with epoch 0. When the old session ends, the broker releases its acquired records. The client
+therefore forgets these records, and the group delivers them again.
 """
 
 from __future__ import annotations

@@ -358,9 +358,9 @@ class ClassicGroup:
     def record_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of this group.
 
-        If this group was a KIP-848 group before, the journal contains the records of the KIP-848 group until the first
-        write of this group succeeds. Until then, the result also contains tombstones for the records of the KIP-848
-        group (`replaced`).
+        This classic group can replace a KIP-848 group with the same group id. Until the classic group has written a
+        record for the first time, the journal still contains the records of the KIP-848 group. During this time, the
+        result also contains the tombstones of these records (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

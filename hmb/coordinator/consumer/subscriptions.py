@@ -8,9 +8,9 @@ For example, a member subscribes to the expression `orders-.*`, and the topic "o
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
-The method `refresh` runs during the heartbeat of one member, and compares the expressions only with the topics that
-this member may describe (ACLs). As in Kafka, the result applies to all members with the same expression, even if they
-may describe different topics.
+The method `refresh` runs during the heartbeat of one member. It compares all regular expressions of the group only with
+the topics that this member may describe (ACLs). As in Kafka, all members with the same expression share one result. A
+member can therefore be assigned a topic that it may not describe itself.
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """

@@ -1,9 +1,9 @@
 """One partition of a journal: its log, its state, and the queue of records that wait for the disk.
 
 The queue of a partition needs no limit, because each connection can add only a few entries. Each connection has its own
-thread. After a thread has added entries, it must call `Journal.write`, which waits until the entries have left the
-queue. Before this call, the thread adds entries for at most 64 requests (`MAX_DEFERRED` in
-hmb/broker/network/gathering.py). With 100 connections, the queue has at most 6,400 entries of commits.
+thread. A thread adds entries for at most 64 requests (`MAX_DEFERRED` in hmb/broker/network/gathering.py). It must then
+call `Journal.write`, which waits until these entries have left the queue. Each request to commit offsets adds one
+entry. So the commits of 100 connections add at most 6,400 entries to the queue.
 
 The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses
 larger commits before it adds them to the journal's queue. The thread of a connection adds the commits of at most 64

@@ -73,8 +73,9 @@ class SharePartition:
     """One share-partition. Thread-safe.
 
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
-    - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`. The
-      first lock may time out later than `due`, because a lock ends early when a member acknowledges its record.
+    - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`. A
+      lock ends early when a member acknowledges its record. `due` is then not moved to a later time, so `wake` can find
+      that no lock has timed out yet.
     """
 
     def __init__(
@@ -202,9 +203,11 @@ class SharePartitions:
     ) -> None:
         """Create an empty table.
 
-        `settings` returns the settings of a group. When a group reads a log for the first time, `first_offset` returns
-        the offset at which it begins. The second argument of `first_offset` is the group's setting
-        `share.auto.offset.reset`.
+        `settings` is a function. It takes a group id, and returns the settings of this group.
+
+        `first_offset` is a function, too. It takes a log and a group's setting `share.auto.offset.reset`. It returns
+        the offset at which the group begins to read this log. The table calls `first_offset` when a group reads a log
+        for the first time.
         """
         self._coordinator = coordinator
         self._settings = settings

@@ -1,6 +1,7 @@
 """The transaction coordinator: all transactional ids of the broker, which the threads of all connections share.
 
-transactional_id.py computes the new value of a transactional id. This module stores the new value in three parts:
+The module transactional_id.py computes the new value of a transactional id. This module stores the new value in three
+steps:
 1. The thread of the request takes the lock of the id, computes the new value, and adds the record of the new value to
    the journal's queue.
 2. The thread releases the lock and waits until the record is on disk.

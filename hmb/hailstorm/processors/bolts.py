@@ -200,8 +200,11 @@ class BoltMachine:
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
         """Send tuples of one partition, followed by the bolt's low water mark.
 
-        Tuples above the clock of a snapshot may still wait, and the bolt sends their outputs later. In this case, the
-        mark is at most this clock.
+        All outputs that the bolt sends later are at or above the low water mark. `path` contains the names of the nodes
+        through which the tuples came. `columns` contains the tuples, their offsets and their numbers.
+
+        During a snapshot at clock C, tuples above C wait, and the bolt sends their outputs later. The low water mark
+        must not promise that these outputs have already been sent. Until then, the mark is therefore at most C.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:

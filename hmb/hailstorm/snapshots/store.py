@@ -74,8 +74,8 @@ def check_epoch(newest: int, epoch: int, what: str) -> None:
 def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: str) -> None:
     """Raise TopologyError if the store is reserved for a topology with another fingerprint (`known`).
 
-    `present` is the fingerprint of the topology that starts now. The message contains the differences between both. If
-    `known` is None, the store is not yet reserved, and the function does nothing.
+    `present` is the fingerprint of the topology that starts now. The message contains the differences between `known`
+    and `present`. If `known` is None, the store is not yet reserved, and the function does nothing.
     """
     if known is None or known == present:
         return

@@ -12,7 +12,9 @@ Three targets exist. The module `database` contains the first two targets, and `
                       and one transaction contains both; consumers read with isolation level read_committed
 
 When a new instance of a sink starts, the previous instance may still run. The target prevents writes of the previous
-instance. A database target counts the starts in its table, and a topic target uses the producer's transactional id.
+instance. A database target stores in its table how often the sink has started. Each instance remembers its number, and
+a write fails if the table contains a higher number. A topic target uses the producer's transactional id: when the new
+instance starts, the broker rejects further writes of the previous instance.
 
 When a sink starts, it checks that the target contains all outputs that the sink has written. The sink compares the
 clock in the target with the clock of its snapshot. A topic target also compares the id of its topic, because the clock

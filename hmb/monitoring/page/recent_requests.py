@@ -12,8 +12,9 @@ requests:
 The recorder keeps the last KEPT recorded requests. For each API, it also keeps the slowest requests, at most SLOWEST.
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
-(`sys.setprofile`). These calls are the *way* of the request. For each API, the recorder keeps the last FOLLOWED
-requests with their ways, so a user has time to open one of them. For example, a Produce request begins like this:
+(`sys.setprofile`). The list of these calls, in their order, is stored as `way`. For each API, the recorder keeps the
+last FOLLOWED requests that it has followed, so a user has time to open one of them. For example, the calls of a Produce
+request begin like this:
     broker/network/connection.py   AcceptedConnection._serve
     broker/dispatch.py             Dispatcher.begin
     broker/handlers/produce.py     handle

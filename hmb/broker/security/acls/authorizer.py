@@ -104,8 +104,9 @@ class Authorizer:
     def may_remember(self) -> bool:
         """Whether `guard_produce` may add a topic to `writable`.
 
-        The result is False if `writable` is full (MAX_DECISIONS topics), or if the log must contain a line for each
-        permitted operation (DEBUG). For a topic in `writable`, the broker would log no line.
+        `writable` contains the topics for which `guard_produce` checks no ACLs, because an earlier request was
+        permitted. The result is False if `writable` is full (MAX_DECISIONS topics). It is also False at the log level
+        DEBUG, because the log must then contain a line for each permitted operation. A skipped check would log no line.
         """
         return len(self.writable) < MAX_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 

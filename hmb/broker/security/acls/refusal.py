@@ -7,9 +7,11 @@ The responses of the APIs have error codes in different fields: one for the whol
 partition, group or transactional id. This module reads from the message classes which fields contain error codes.
 
 For example, a client sends a Produce request for the partitions 0 and 1 of topic "a". The broker refuses partition 1
-with NOT_LEADER_OR_FOLLOWER (code 6). `splitting.py` has split the request into this part and the rest:
-    refuse     responses [a: [index 1, error 6]]      the handler answers the rest: responses [a: [index 0, error 0]]
-    merge      responses [a: [index 0, error 0], [index 1, error 6]]
+with NOT_LEADER_OR_FOLLOWER (code 6). The module `splitting.py` has split the request into two requests, one for each
+partition. The responses are:
+    `refuse`, for partition 1         responses [a: [index 1, error 6]]
+    the handler, for partition 0      responses [a: [index 0, error 0]]
+    `merge` makes one response        responses [a: [index 0, error 0], [index 1, error 6]]
 
 `refuse` creates one item in the response for each refused item of the request. For each array of the response, `refuse`
 must therefore find the array of the request from which the items come. The two arrays belong together if their items
