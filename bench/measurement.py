@@ -10,8 +10,8 @@ A scenario is a function that measures something. The decorator `scenario` turns
             measurement.add(number, broker.name, client, parameters, figures)
 
 Each benchmark command has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. The command
-first opens the file and the topic in which it stores the results of all runs. It then calls the function that the
-decorator `scenario` has turned into this command. At the end, it prints the tables of the results.
+first opens the file and the topic into which it writes the results of all runs. It then calls the scenario: the
+function that `scenario` decorates. At the end, the command prints the tables of the results.
 
 The function of a scenario can start brokers, and adds each of them to `measurement.stack`. The command stops these
 brokers when it ends, even after an error.

@@ -34,7 +34,7 @@ SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: if it is set, `load_
 
 
 def load_answer(number: int) -> ModuleType:
-    """Import the student's `answer.py`, for a program in the text of the lab that uses the answer.
+    """Import the student's `answer.py`, and return the module. Programs in the text of a lab call this function.
 
     `number` is the number of the lab. The function searches the same folders as `hmb lab check`. If the environment
     variable HMB_LAB_SOLUTIONS is set, the function imports the lab's solution instead. If `answer.py` does not exist,

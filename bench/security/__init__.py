@@ -1,8 +1,9 @@
 """A benchmark of security: what TLS, logins and ACLs cost a broker.
 
 Security costs processor time. With TLS, both sides encrypt and decrypt each byte, and the broker cannot send a file
-with `sendfile`. A login with SCRAM needs some hashes. An authorizer compares each request with the ACLs. The command
-`hmb bench security` measures these three costs, and compares them with goals.
+with `sendfile`. For a login with SCRAM, the broker computes several hashes to check the password. An authorizer
+compares each request with the ACLs. The command `hmb bench security` measures these three costs, and compares them with
+goals.
 
 TLS and logins are measured with HMB and Kafka 4.3.0 alternately. Each broker has three listeners: one without security,
 one with TLS, and one that requires a login. The benchmark itself uses the first listener, for example to create topics.

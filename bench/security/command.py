@@ -160,7 +160,8 @@ def command(measurement: Measurement, num_records: int, num_logins: int, warm_up
     HMB and Kafka 4.3.0 run alternately, and Java's client and librdkafka send and read records over TLS. The command
     needs the program openssl, which makes the certificates.
 
-    A change must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` measures this.
+    A change of HMB's code must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` measures
+    this: it compares this HMB with the HMB in CHECKOUT.
     """
     brokers = start_brokers(measurement.stack)
     workload = Workload(100, 16_384, num_records)

@@ -10,9 +10,10 @@ and loses nothing:
     {"topic":"weather","partition":0,"offset":0,...,"key":"Seattle","value":"rain","headers":[]}
     $ hmb consume weather -e --json | hmb produce copy --json
 
-A line or a record passes through these modules, from left to right:
-    hmb produce   produce_input -> lines -> line_formats -> tally.Chunk -> Producer.send_many -> tally
-    hmb consume   Consumer.poll -> filters -> formats or record_json -> standard output -> commits
+A line or a record takes these steps, from left to right. `Producer.send_many` and `Consumer.poll` are methods of the
+client. The other names are modules of this folder:
+    hmb produce   produce_input -> lines -> line_formats or record_json -> Producer.send_many -> tally
+    hmb consume   Consumer.poll -> filters -> formats or record_json -> (the line is printed) -> commits
 
 Read in this order:
 1. `line_formats`      the conversion of a line to a record

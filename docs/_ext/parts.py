@@ -5,9 +5,9 @@ For example, the first page of the book adds the part with the labs to the navig
     labs/*
     ```
 
-The argument of the directive is the title of the part. Each line below the argument is the name of a page, or a pattern
-such as `labs/*` that matches the names of several pages. The names are relative to the folder of the page that contains
-the directive.
+The argument of the directive `part` is the title of the part. Each line below the argument is the name of a page, or a
+pattern such as `labs/*` that matches the names of several pages. The names are relative to the folder of the page that
+contains the directive.
 
 The directive ignores names of pages that do not exist, and patterns that match no page. If no page remains, the
 directive adds nothing to the navigation, not even the title of the part. The first page of the book can therefore name

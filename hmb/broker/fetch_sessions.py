@@ -123,8 +123,8 @@ class CachedPartition:
     def store_response(self, data: PartitionData) -> None:
         """Store the high watermark and the log start offset that the response `data` contains.
 
-        If `data` contains an error, store -1 as the high watermark. The first high watermark after the error then
-        differs from -1, so the partition has news, and the response contains the partition.
+        If `data` contains an error, store -1 as the high watermark. No real high watermark is -1. So the next response
+        without an error has a changed high watermark, and contains this partition.
         """
         self.high_watermark = NO_OFFSET if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset

@@ -169,9 +169,11 @@ def list_offsets(
     """Return the offset of the first record at or after a timestamp, for each partition.
 
     `timestamp` is in ms since 1970, or EARLIEST or LATEST. The offset is NOT_FOUND (-1) if all records are older than
-    the timestamp. But a broker older than Kafka 0.10.1 keeps no timestamps of records, so the result is then never
-    NOT_FOUND. Raises KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be
+    the timestamp. Raises KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be
     reached.
+
+    A broker older than Kafka 0.10.1 stores no timestamps of records. It searches for a segment by the time of the
+    segment's last change. For such a broker, the result is the start of a segment, and never NOT_FOUND.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:

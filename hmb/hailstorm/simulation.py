@@ -250,10 +250,11 @@ class Simulation:
             self._note(f"negotiator: {master}")
 
     def _return_from_hanging(self) -> None:
-        """Let a negotiator that hung take one more step.
+        """Let the hung negotiator continue, and take one more step.
 
-        The negotiator decides from the values that it read from the registry before it hung. The simulation ignores the
-        master state that the negotiator returns, because a registry refuses writes of a lost session.
+        While this negotiator hung, it lost its session, and a new negotiator started. The hung negotiator does not know
+        this. It decides from the values that it read from the registry before it hung. A real registry would refuse its
+        writes, because its session is lost. The simulation therefore ignores the master state that it returns.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None

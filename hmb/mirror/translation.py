@@ -19,9 +19,9 @@ Each transaction of the mirror begins a new run, so a partition could have thous
 than MAX_RUNS runs, the mirror therefore drops some of them: every second run in the older half of the list. A dropped
 run leaves a *gap* between two other runs.
 
-To translate an offset in a gap, the mirror counts the records in this gap at the source and at the target (see
-`groups`). If it cannot count the records, the translated offset is the start of the gap. The group then reads some
-records again, but it misses none.
+A gap contains the offsets of a dropped run. To translate an offset in a gap, the mirror counts the records in this gap
+at the source and at the target (see the module `groups`). If it cannot count the records, the translated offset is the
+start of the gap. The consumer group then reads some records again, but it misses none.
 
 The command `hmb restore` uses the class `Translation`, too: it translates the offsets of a backup. A `Translation` of a
 mirror keeps at most MAX_RUNS runs of each partition. A `Translation` of a backup keeps all runs, because no commit

@@ -28,8 +28,9 @@ Read in this order:
 7. `page/`            the page that draws the state in a browser
 8. `remote/`          the state of any broker, Apache Kafka included, through its APIs
 
-A first reading can skip `positions.py` (the positions of groups), `state_cache.py` (facts that a page need not collect
-again), and the modules for a broker with users:
+In a first reading, skip the following modules. The last four of them are only for a broker with users:
+- `positions.py`      the positions of groups
+- `state_cache.py`    facts that a page need not collect again
 - `admission.py`      who may read: by token, by login, or as the owner of the data directory
 - `logins.py`         the passwords and the sessions of users
 - `rights.py`         the part of the state that a user may read

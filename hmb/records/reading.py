@@ -65,10 +65,11 @@ def first_batch(buffer: Buffer) -> Batch | None:
 
 
 def stored_offset(batch: Batch) -> int:
-    """Return the offset with which the bytes of a batch or message begin.
+    """Return the offset with which the bytes of a batch or message begin. Do not decompress anything.
 
-    A wrapper (a compressed message set) begins with the offset of its last record. Its first offset is in the
-    compressed bytes, so this function is faster than `base_offset`.
+    A record batch begins with the offset of its first record. A wrapper (a compressed message set) begins with the
+    offset of its last record. To find the first offset of a wrapper, `base_offset` must decompress the wrapper, so
+    `base_offset` is slower than this function.
     """
     return batch.base_offset if isinstance(batch, RecordBatch) else batch.offset
 

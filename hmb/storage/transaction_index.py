@@ -21,7 +21,9 @@ records from `first offset` up to the marker.
 
 To find the aborted transactions from `start` to `end`, the broker searches the index of the segment that contains
 `start`, and then the indexes of later segments. The search ends at an entry whose last stable offset is at or after
-`end`, because all later entries belong to transactions that begin at or after `end`.
+`end`. When the marker of this entry was written, no open transaction had an offset below the last stable offset. All
+later entries belong to transactions that were still open at this time, or that began later. These transactions
+therefore begin at or after `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
 broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log

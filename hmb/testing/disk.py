@@ -8,7 +8,8 @@ original functions, so it does no additional work:
 
 `DiskFaults` replaces functions of the whole process, but a fault belongs to one broker. Therefore each fault checks the
 path of the file: the file must be in the broker's data directory. If the fault is for one topic, the file must be in a
-directory of this topic. Before the broker's first start, its faults change no writes.
+directory of this topic. `DiskFaults` learns the data directory when the broker starts for the first time. Before this
+start, the faults of the broker change no writes.
 
 Limits: faults change only writes and syncs of the log's files. Reads never fail: the broker reads most records with the
 system call `sendfile`, which `DiskFaults` does not replace. Faults of the disk need Linux, because the path of an open

@@ -60,9 +60,10 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
     """Return a credential for which no password exists. The credential has one of the shapes in `shapes`.
 
-    A shape is the number of iterations, and the form and the length of the salt. If a later call gets an additional
-    shape in `shapes`, or one shape fewer, the decoys of most names keep their shape. From a changed shape, a client
-    would know that the user does not exist.
+    A shape is the number of iterations, and the form and the length of the salt. The same user name should get the same
+    shape in each call. If the shape changed between two logins, a client would know that the user does not exist.
+    `shapes` can change between two calls, because users are added or removed. If one shape is added or removed, the
+    decoys of most names keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -39,9 +39,10 @@ class StoredBatches:
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
     """Find the next batches of a log, from the batch with `offset` on, and return their offsets and positions.
 
-    The batches contain the next `records` offsets, but have at most `max_bytes` bytes. If `committed` is true, read
-    only below the last stable offset, and find the batches of aborted transactions. Return None if the log has no
-    records at or after `offset`. Raises KafkaError.
+    The batches cover the offsets from `offset` to `offset + records - 1`. They cover fewer offsets if the log ends
+    before, or if the batches would have more than `max_bytes` bytes. If `committed` is true, read only below the last
+    stable offset, and find the batches of aborted transactions. Return None if the log has no records at or after
+    `offset`. Raises KafkaError.
     """
     try:
         found = log.read(offset, max_bytes, committed=committed)

@@ -189,8 +189,9 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker rejected this batch only because an earlier batch is missing.
 
-        The result is True in two cases. First, an earlier batch is still in the queue. Second, `batch` has no sequence
-        numbers: the producer removed them when it gave up the earlier batch.
+        The result is True in two cases. First, an earlier batch of the partition is still in the queue: its result is
+        not known yet, so its sequence numbers can be missing in the log. Second, `batch` has no sequence numbers. The
+        producer removes the numbers of the later batches when it gives up an earlier batch.
         """
         if self._guarantee.abort_reason:
             return False

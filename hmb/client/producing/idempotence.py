@@ -34,9 +34,10 @@ the queue. Let A be the first rejected batch. The result of A determines what ha
   that it has already written.
 - A is split: the later batches keep their numbers, because the two halves of A together have the numbers of A.
 - A is given up, and was not written: the later batches were not written either. They get new numbers.
-- A is given up, but may have been written: the later batches may also have been written. A later batch with an unknown
-  result keeps its numbers. If the producer sends it again, the broker drops or rejects the copy. Let B be the first
-  later batch that the broker has certainly rejected. B and all batches after B get new numbers in a new epoch.
+- A is given up, but may have been written: the later batches may also have been written. The producer looks for the
+  first later batch that the broker has certainly rejected. This batch and all batches after it get new numbers in a new
+  epoch. The batches between A and this batch keep their numbers. If the producer sends one of them again, the broker
+  drops or rejects the copy.
 
 A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
 batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a

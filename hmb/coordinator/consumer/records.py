@@ -127,7 +127,8 @@ def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
     """Return the partitions in a record, each with the epoch in which the member received the partition.
 
     Kafka brokers older than version 4.3 write records without these epochs. For such a record, this function returns
-    the current epoch of the member, because the member received each partition in this epoch or earlier.
+    the current epoch of the member for each partition. The true epoch is the same or lower. With the current epoch, the
+    broker accepts commits for the partition only if they contain the current epoch of the member.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

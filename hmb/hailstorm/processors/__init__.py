@@ -25,11 +25,13 @@ S to A. A tuple from partition p at offset o is below C if o < C[p], and above C
 While a bolt saves a snapshot at clock C, its state has two parts: A with the tuples below C, and B with the tuples
 above C.
 
-In the Hailstorm paper, no tuple waits during a snapshot. While tuples below C still arrive, a bolt already merges the
-tuples above C into B, and it computes all outputs from merge(A, B). The output of a tuple below C can then contain
-tuples above C. The next bolt merges this output into its own state A, and so its snapshot at C contains tuples above C.
-In this implementation, the tuples above C wait until A is complete. So the outputs of the tuples below C come from A
-alone. In a bolt without a state, no tuple waits.
+In the Hailstorm paper, no tuple waits during a snapshot at clock C. While tuples below C still arrive, a bolt already
+merges tuples above C into its second state B. It computes all outputs from merge(A, B), where A is the state of the
+tuples below C. So the output for a tuple below C can depend on tuples above C. The next bolt merges this output into
+its snapshot at C, which must not depend on tuples above C.
+
+In this implementation, the tuples above C wait until A contains all tuples below C. The outputs for the tuples below C
+are therefore computed from A alone. In a bolt without a state, no tuple waits.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the

@@ -23,8 +23,9 @@ conversion needs:
 - From one batch, the conversion creates at most BATCH_SIZE bytes of messages. The client's next Fetch request continues
   after these messages.
 
-For example, a client of Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB.
-The response contains all messages of the first batch (600 KB), and the first 400 KB of messages of the second batch.
+The limit in a Fetch request applies to the converted messages, not to the batches in the log. For example, a client of
+Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB. The response contains all
+messages of the first batch (600 KB), and the first 400 KB of messages of the second batch.
 
 Kafka 4 no longer contains down-conversion, and does not support the clients that need it (KIP-896). Source: Kafka's
 `LazyDownConversionRecords`, `RecordsUtil`.
@@ -116,10 +117,10 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of a run's messages (see `_Run`) to `size`. Stop if a message does not fit into `room`.
+        """Add the sizes of a run's messages (see `_Run`) to `self.size`. Stop if a message does not fit.
 
         `room` is the number of bytes that the response has left. Return the number of bytes that are left after the
-        messages of the run, or -1 if a message did not fit.
+        messages of the run, or -1 if a message did not fit into `room`.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
@@ -170,10 +171,10 @@ class DownConversion:
         raise corrupt_message(f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of one run (see `_Run`), together at most `size` bytes.
+        """Return the bytes of the first messages of one run (see `_Run`), at most `size` bytes, as a list of parts.
 
-        If converted messages have more than BATCH_SIZE bytes, each key and value is a separate element of the list, so
-        that they are not copied. Otherwise, the list has one element: the bytes of all messages.
+        If converted messages have more than BATCH_SIZE bytes, each key and each value is a part of its own, so that the
+        function does not copy it. Otherwise, the list contains one part: the bytes of all messages.
         """
         if run.is_old:
             return [run.view[:size]]

@@ -61,11 +61,12 @@ def rename_all(
     logs: Mapping[TopicPartition, Log],
     reserve: DiskReserve,
 ) -> Deletion:
-    """Rename the directories of the logs in `names`. `logs` contains all open logs.
+    """Delete the logs in `names`: rename the directory of each log. Its files are removed later.
 
-    `names` maps each log to its topic id, and the new name of its directory contains this id. If the directory of a
-    topic's first log cannot be renamed, the topic is not deleted. If this happens to a later log of the topic, the
-    topic is deleted anyway, and the files of this log stay until the next start of the broker.
+    `names` maps each log to its topic id, and the new name of its directory contains this id. `logs` contains all open
+    logs. If the directory of a topic's first log cannot be renamed, the topic is not deleted. If the directory of a
+    later log of the topic cannot be renamed, the topic is deleted anyway, and the files of this log stay until the next
+    start of the broker.
     """
     result, deleted = Deletion([], {}), set[str]()
     for name, topic_id in names.items():

@@ -12,10 +12,13 @@ port:
     GET    /clock         return the time of the broker's clock, `{"now_ms": ...}`
     POST   /clock         move the clock forward, and return the new time
 
-An object for `/faults` looks the same as in a file of faults (objects.py). Two examples are
-`{"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}` and `{"disk": "full"}`. In a response, a fault of
-requests also has the key `count`: the number of requests that the fault has changed. If a request to the control port
-is wrong, the response is one line: `{"error": "..."}`.
+A request that adds faults contains each fault as a JSON object. The object has the same keys as in a file of faults
+(objects.py). Two examples are:
+    {"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}
+    {"disk": "full"}
+
+In a response of the control port, the object of a fault for an API also has the key `count`: the number of requests
+that the fault has changed. If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 
 The broker begins to record the requests of clients when a test first uses `/requests`. So a test sends
 `DELETE /requests` before its client starts, and `GET /requests` afterwards.

@@ -1,10 +1,16 @@
 """Finds the quota that applies to a client.
 
 Several quotas can match one client. The most specific quota applies, and the others do not (KIP-55). The order is:
-    1. the user with the client id       4. the default user with the client id         7. the client id
-    2. the user, any client id           5. the default user with any client id         8. any client id
-    3. the user                          6. the default user
-The quota of "any client id" is a default. The client ids do not share this quota: each client id gets the whole quota.
+    1. a quota for the client's user and the client id
+    2. a quota for the client's user and the default client id
+    3. a quota for the client's user
+    4. a quota for the default user and the client id
+    5. a quota for the default user and the default client id
+    6. a quota for the default user
+    7. a quota for the client id
+    8. a quota for the default client id
+A quota without a client id (3 and 6) limits all clients of one user together. A quota for the default client id is not
+shared: each client id gets the whole quota. In the same way, each user gets the whole quota for the default user.
 
 For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. The quota
 of the user applies to a client of alice with the client id `web`. This client shares the 1,000 bytes/s with all other

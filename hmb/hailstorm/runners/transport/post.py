@@ -8,8 +8,9 @@ channel:
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
 A channel delivers all payloads in order, or it breaks. When a channel has broken, some payloads may be lost, so the
-sender does not connect again in the same epoch. Instead, the sender leaves the epoch. The negotiator then begins a new
-epoch, and the spouts replay all records that are not in the newest complete snapshot.
+sender does not connect again in the same epoch. Instead, the sender stops its work in this epoch, and reports this in
+the registry. The negotiator then begins a new epoch, and the spouts replay all records that are not in the newest
+complete snapshot.
 
 The registry entry of a receiver contains the receiver's address. The senders therefore also reach a receiver that was
 started again on another machine. (The Hailstorm paper suggests this as future work, chapter 6.)
