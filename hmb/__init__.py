@@ -199,7 +199,8 @@ In the JoinGroup tour, a `Write` object contains the records of step 18 and a fu
 (`coordinator/group.py`). After step 20, `_store_records` calls this function under the group's lock, and `on_stored`
 calls `_assign`.
 
-These modules are between the steps of the JoinGroup tour. Open them only if you want to see the details:
+The JoinGroup tour above has numbered steps. This list names further functions that run in these steps or between them.
+Open their files only if you want to see the details:
 - Step 2: `check_memory` limits the memory of all members (`coordinator/member_memory.py`). `Journal.check_coordinates`
   checks that the journal is loaded (`coordinator/journal/writing.py`, `coordinator/journal/topic.py`).
   `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread that

@@ -34,8 +34,8 @@ from .source import StateSource, check_runs, find_page, remote_broker, source_op
 def command(no_browser: bool, port: int | None, source: StateSource, as_json: bool) -> None:
     """Open the page of a broker that was started with `hmb broker --ui`, or of any broker (-b).
 
-    The command prints the link with its token, and opens it in a browser. In a pipe, it only prints the link. With -b,
-    the command serves the page on this computer until Ctrl-C.
+    The command prints the link with its token, and opens it in a browser. If the output is not a terminal, the command
+    only prints the link. With -b, the command serves the page on this computer until Ctrl-C.
     """
     if source.client is not None:
         _serve(source.client, DEFAULT_UI_PORT if port is None else port, no_browser, as_json)

@@ -18,10 +18,11 @@ The letter %T has different meanings in kcat and rpk. In `hmb consume` and in kc
 the length of the topic's name. `hmb consume` does not support three things of rpk: letters for batches (%e %x %y %a),
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
-`hmb consume` parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
-convert many records, the writer makes one column for each letter: the values of this field in all records. The writer
-then applies the template to each row of these columns. Functions that are written in C run these loops over the
-records. A call of a Python function for each letter of each record would take three times as long.
+`hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
+the format, such as `v`, becomes a placeholder. To convert many records, the writer makes one
+column for each letter: for example, the values of all records. The writer then applies the template to each row of
+these columns. Functions that are written in C run these loops over the records. A call of a Python function for each
+letter of each record would take three times as long.
 
 For example, a poll returns three records, and the format is `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"

@@ -55,10 +55,12 @@ Parse = Callable[[bytes], LineRecord]
 
 
 def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | None) -> Parse | None:
-    """Return the parser for the options -K, -Z and -k.
+    """Return the parser for the options -K, -Z and -k of kcat.
 
-    Return None if the user has set none of these options: each whole line is then the value of a record. If a line
-    contains no key, its record gets the key `key` (the option -k).
+    `key_delimiter` (the option -K) is the text between the key and the value of a line. If `empty_is_null` is true
+    (-Z), an empty key or value is null. `key` (-k) is the key of each record whose line contains no key.
+
+    Return None if the user has set none of these options: each whole line is then the value of a record.
     """
     if not key_delimiter and not empty_is_null and key is None:
         return None

@@ -10,10 +10,9 @@ beginning of its response, with the meaning of the bytes below them:
     size 90       correlation 7      the layout of Metadata response v1
 
 The bytes of a message pass through these modules, from left to right:
-    hex dump, file     -> hex_input  -> bytes  \
-                                                 frames  -> fields, JSON, one line  -> decode, sniff
-    network            -> proxy -> frame_streams /
-                                   readdressing: changes the addresses in responses to addresses of the proxy
+    hmb decode    hex dump or file -> hex_input -> bytes -> frames -> fields, JSON or one line
+    hmb sniff     network -> proxy -> frame_streams -> frames -> fields, JSON or one line
+In the proxy, the module `readdressing` replaces the addresses of brokers in responses by addresses of the proxy.
 
 Read in this order:
 1. `frames`         a frame, and the three ways to show it: its fields, JSON, one line

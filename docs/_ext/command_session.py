@@ -21,9 +21,9 @@ free ports.
 The output of the command contains the free ports. The directive writes the ports 9092 to 9095 in their place, and
 removes the path of the temporary directory from the output. The page therefore looks the same after each build.
 
-The directive has three options. `:files:` names files that the directive copies into the temporary directory. The names
-are relative to the page. With `:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each
-command to 10 lines.
+The directive `session` has three options. `:files:` names files that the directive copies into the temporary directory
+in which the commands run. The names are relative to the page. With `:no-broker:`, the directive starts no broker.
+`:lines: 10` limits the output of each command to 10 lines.
 """
 
 from __future__ import annotations

@@ -65,8 +65,9 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call.
 
-    The fields `lane`, `caller` and `text` are finished texts. If the `Watched` contains a function in place of such a
-    text, this function has made the text from the local variables of the called function.
+    `watched` describes the called function. The fields `lane`, `caller` and `text` contain the texts for the drawing.
+    `watched` has fields with the same names. A field of `watched` can contain a function instead of a text. In this
+    case, the function has made the text from the local variables of the recorded call.
     """
 
     moment: float  # seconds since a moment that is the same for all events

@@ -8,8 +8,10 @@ that changes the members or the state of a group, the thread calls `step`, which
    the lock, so the records have the same order as the changes.
 3. The step releases the lock and then writes the records to disk. Other threads do not wait for this sync, which takes
    milliseconds.
-A heartbeat of a classic group and a commit of offsets only extend a session. Their threads therefore take the lock, but
-do not run a step.
+
+The heartbeat of a classic group and the commit of offsets do not run a step. They change nothing in the group, except
+the time at which a member's session expires. (The class `OffsetManager` stores the committed offsets.) Their threads
+only take the group's lock.
 
 For example, the clients A and B join. The thread of A's connection takes the lock, adds member A to the group, releases
 the lock and waits for its response. The thread of B's connection takes the lock and adds member B. All members have

@@ -19,16 +19,18 @@ lowest bits first). A *column* is a sequence of values in a format of its own:
 
 A *column* is a sequence of values. States and messages contain thousands of values of one type, for example words or
 counts. Python needs about 1 us to write one value with its own tag. If all values of a column have one type, the codec
-therefore writes the whole column in one call of `struct` or `join`:
-    count, kind, content         kind  content
-                                 b h i q  ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that fits all
-                                 d        floats of 8 bytes
-                                 s        strings: a column of their lengths (characters), then the size (bytes) of
-                                          all strings together, then all strings in UTF-8
-                                 y        byte strings: a column of their lengths (bytes), then the size of all
-                                          together, then all bytes
-                                 t        number of items n, then n columns: tuples of n items, item i in column i
-                                 v        values, each with its tag: everything else
+therefore writes the whole column in one call of `struct` or `join`.
+
+A column has three parts: the number of its values (count), one letter (kind), and the content. This list shows the
+content for each kind:
+    b h i q   ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that fits all
+    d         floats of 8 bytes
+    s         strings: a column of their lengths (characters), then the size (bytes) of all strings together, then
+              all strings in UTF-8
+    y         byte strings: a column of their lengths (bytes), then the size of all byte strings together, then all
+              byte strings
+    t         tuples of n items: the number n, then n columns; column i contains item i of each tuple
+    v         all other values: each value with its tag
 
 For example, the dict {"sun": 2, "fog": 1} has 18 bytes. This is their content, with numbers in decimal:
     m                            a dict follows

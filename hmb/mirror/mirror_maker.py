@@ -81,9 +81,10 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 def heartbeat(aliases: Aliases, now: int) -> Record:
     """Return the heartbeat that a mirror writes into its source cluster.
 
-    For example, a mirror copies from `east` to `west`, and writes its heartbeats into `east`. In the key of a
-    heartbeat, MirrorMaker 2 calls the cluster that contains the heartbeat the *target*. So the key has `west` as the
-    source and `east` as the target, the opposite of the mirror's direction.
+    The key of a heartbeat contains the names of two clusters. As in MirrorMaker 2, the first name is the other cluster,
+    and the second name is the cluster that contains the heartbeat. For example, a mirror copies from `east` to `west`,
+    and writes its heartbeats into `east`. The key then contains first `west`, and then `east`. In MirrorMaker 2, these
+    two fields are called source and target, although the mirror copies in the opposite direction.
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

@@ -6,8 +6,9 @@ The server accepts three kinds of random texts:
   The owner's token permits everything, even if the broker has users.
 - A *session id* belongs to a user who has logged in (logins.py). A session id permits only what this user may read.
 
-If a broker has users, the page that opens with the token of the link is only a form for the login. A program without
-cookies sends the token as `?token=TOKEN`, and the user's name and password in the header `Authorization: Basic`.
+The link that the broker prints opens a page. If the broker has users, this page shows only a form for the login, until
+the reader has logged in. A program without cookies sends the link's token as `?token=TOKEN`, and the user's name and
+password in the header `Authorization: Basic`.
 
 If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of
 the data directory.

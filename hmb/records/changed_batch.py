@@ -83,11 +83,14 @@ def with_records(
     max_timestamp: int,
     base_timestamp: int | None = None,
 ) -> bytes:
-    """Return a copy of the batch with other records. The header keeps its offsets and its producer's numbers.
+    """Return a copy of the batch with other records, but the same offsets, producer id, epoch and sequence numbers.
 
-    `content` contains the uncompressed records, `count` is their number, and `max_timestamp` (ms) becomes the greatest
-    timestamp in the header. If the caller passes `base_timestamp` (ms), the batch gets this base timestamp, which is
-    then also its delete horizon: after this time, compaction may remove the tombstones of the batch.
+    `content` contains the uncompressed records, and `count` is their number. `max_timestamp` (ms) becomes the greatest
+    timestamp in the header.
+
+    `base_timestamp` (ms) becomes the batch's delete horizon: after this time, compaction may remove the tombstones of
+    the batch. The header stores the delete horizon in the field of the base timestamp. If `base_timestamp` is None,
+    this field stays the same.
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

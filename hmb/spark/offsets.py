@@ -61,8 +61,9 @@ class TopicDeleted(KafkaError):
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
     """Call `action`. After a temporary error, for example while a broker restarts, call `action` again.
 
-    The error `TopicDeleted` counts as temporary, because `action` looks up the partitions again in each call. The
-    option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
+    The error `TopicDeleted` is also a reason to call `action` again: the next call looks up the partitions again, and
+    no longer finds the partitions of the deleted topic. The option kafka.default.api.timeout.ms limits the time of the
+    retries. After this time, raise the last error.
     """
 
     def retry_for(error: ConnectionFailed | KafkaError) -> float:

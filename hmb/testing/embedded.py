@@ -1,8 +1,9 @@
 """The embedded broker: a broker that runs inside a test, a notebook or a program.
 
-A test uses a broker for more tasks than the tested program does. Before the program runs, the test writes records
-into topics. After the run, the test reads records. A test can kill the broker while the program runs, as a crash would
-do, and start it again. At its end, a test deletes all topics, because a new broker for the next test would take longer.
+A test uses this broker before, during and after a run of the tested program. Before the program runs, the test writes
+records into topics. While the program runs, the test can kill the broker, as a crash would do, and start it again.
+After the run, the test reads records. At its end, a test deletes all topics, because a new broker for the next test
+would take longer.
 
 The class `Broker` can kill and restart a broker during a test, but a `BrokerServer` can start and stop only once.
 Therefore a `Broker` creates a new `BrokerServer` at each restart:
@@ -345,7 +346,10 @@ class Broker:
         """Append one record for each value to a partition, and return the offset of the first record.
 
         If the topic does not exist, create it. Each record has the given `key`, `headers` and `timestamp` (ms; None
-        means now). Texts are encoded as UTF-8. Raises KafkaError, ValueError if `values` is empty, and TypeError.
+        means now). Texts are encoded as UTF-8.
+
+        Raises ValueError if `values` is empty, TypeError if an argument has a wrong type, and KafkaError if the topic
+        cannot be created or the log refuses the records.
         """
         if not values:
             raise ValueError("name at least one value; None is a tombstone")

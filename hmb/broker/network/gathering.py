@@ -24,9 +24,10 @@ other, and HMB's producer sent only 6,285 records/s instead of 16,001.
 The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
 long. For example, a Fetch can wait 500 ms for new records.
 
-When you read the broker's code for the first time, read only `ResponseQueue.send` in this module, because the
-documentation's tour of a Fetch request names this method. Without gathering, the thread of a connection would send each
-response before it handles the next request.
+In a first reading of the broker's code, read only the method `ResponseQueue.send` of this module. The documentation's
+tour of a Fetch request names this method. It sends the responses in the queue of a connection. You can assume that the
+queue always contains only one response. This would be true without gathering: the thread of a connection would send
+each response before it handles the next request.
 """
 
 from __future__ import annotations

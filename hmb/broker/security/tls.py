@@ -163,8 +163,8 @@ class TlsFile(io.RawIOBase):
 def certified_principal(sock: TlsSocket, rules: Sequence[MappingRule]) -> str:
     """Return the principal in the client's certificate, or ANONYMOUS if the client has sent no certificate.
 
-    Raises CloseConnection if no rule matches the name in the certificate, and if the name contains a control character,
-    such as a line break.
+    Raises CloseConnection in two cases: no rule in `rules` matches the name in the certificate, or the principal
+    contains a control character, such as a line break.
     """
     certificate = sock.getpeercert()
     if not certificate:

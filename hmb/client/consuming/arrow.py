@@ -1,8 +1,8 @@
 """Makes Arrow record batches for consumers. A batch contains the fetched records of one partition as columns.
 
-The function `hmb.records.fast.columns` converts batches to Arrow columns. Before that, this module removes batches that
-the consumer must not return, for example batches of aborted transactions. If a batch is damaged, the error contains the
-partition and the offset.
+This module first removes batches that the consumer must not return, for example batches of aborted transactions. It
+then converts the other batches to Arrow columns, with the function `columns` of the module `hmb.records.fast.columns`.
+If a batch is damaged, the error contains the partition and the offset.
 """
 
 from __future__ import annotations

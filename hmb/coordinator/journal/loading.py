@@ -19,8 +19,8 @@ record does not belong to the transaction and contains the committed offset 20 o
 COMMIT marker of the transaction. The committed offset is 20, because the record with 20 has the greater log offset.
 
 Some transactions can still be open at the end of the journal's log. The broker replays the records of these
-transactions last. With each of these records, it passes the producer id to the coordinator, which keeps the offset as
-pending until the transaction ends.
+transactions last, and passes the producer id of each record to the coordinator. Such a record contains a committed
+offset. The coordinator keeps this offset as pending until the transaction ends.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """

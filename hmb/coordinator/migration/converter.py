@@ -40,8 +40,8 @@ LOGGER = logging.getLogger(__name__)
 class GroupConverter:
     """Passes requests to classic groups and KIP-848 groups, and converts a group if a request requires this.
 
-    Some methods have a parameter `runner`, which is a group. The caller of such a method must hold the lock of this
-    group.
+    Some methods have a parameter `runner`. It is the `GroupRunner` of a group, and contains the lock and the state
+    machine of this group. The caller of such a method must hold this lock.
     """
 
     def __init__(

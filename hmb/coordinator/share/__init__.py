@@ -5,11 +5,13 @@ record therefore delays all later records of its partition. A *share group* work
 same partition, and the broker delivers each record to one of them. A member acknowledges each record separately: it
 accepts, releases or rejects the record. If a member crashes, the broker delivers the member's records to other members.
 
-A partition that a share group reads is a *share-partition*. This package has two parts:
-    members     heartbeat   ->  requests  ->  group         which member reads which partition
-    records     fetch, ack  ->  partitions  ->  in_flight   the delivery state of each record
-                                    |
-                                coordinator                 stores the states in `__share_group_state`
+A partition that a share group reads is a *share-partition*. This package has two parts. One part assigns partitions to
+the members of a group: it handles heartbeats. The other part stores the delivery state of each record: it handles
+fetches and acknowledgements. The arrows show which module calls which module:
+    a heartbeat                      ->  requests  ->  group
+    a fetch or an acknowledgement    ->  partitions  ->  in_flight
+                                            |
+                                       coordinator   stores the states in `__share_group_state`
 
 Another package, `hmb.broker.share`, reads the log when a member fetches. It also contains the share sessions: the state
 that the broker stores between two fetches of a member.

@@ -1,7 +1,10 @@
 """Finds the dead letters and the event times in the sample records of a check.
 
-A dead letter is a record for which the spout's function `convert` raises an error. The event times show a frequent
-mistake: `event_time` must return ms since 1970. If it returns seconds instead, all times are in January 1970.
+A dead letter is a record for which the spout's function `convert` raises an error.
+
+The function `event_times` returns the smallest and the largest event time of each spout. These two times show a
+frequent mistake: the spout's function `event_time` must return ms since 1970, but returns seconds. All times are then
+in January 1970.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ sender can therefore merge some tuples into one state, and the bolt then merges 
 has the same step, and calls it a combiner.
 
 **Mechanism.** The user switches the combiner on with `Bolt.keyed(..., combine=True)`. The sender of a batch then makes
-one row for each key, with the merged state of all tuples of this key. For example, a batch has the words `sun fog sun
-sun` at the offsets 7 to 10, and the bolt counts words:
+one row for each key, with the merged state of all tuples of this key. All rows of a batch have the offset of the
+batch's last tuple. For example, a batch has the words `sun fog sun sun` at the offsets 7 to 10, and the bolt counts
+words:
     without a combiner            with a combiner
-    offset   tuple                offset   tuple
+    offset   tuple                offset   row
     7        "sun"                10       ("sun", 3)
     8        "fog"                10       ("fog", 1)
     9        "sun"

@@ -132,8 +132,9 @@ class DownConversion:
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
         """Yield, for each message, its size and its cost in bytes.
 
-        The cost is the size of the message plus the size of the record's headers. The message does not contain the
-        headers, but the decompressed headers also take memory.
+        The size is the number of bytes in the response. The cost is the size, plus the size of the headers of the
+        record from which the message is made. A message contains no headers. But the broker must decompress the
+        headers, and this takes memory, so they count for the cost.
         """
         if run.is_old:
             position = 0

@@ -6,10 +6,10 @@ fields of their entries. `IndexFile` contains the code that all three use: it ap
 checks the file when the broker opens it. Its subclass `SegmentIndex` also keeps the last entry in memory, for the
 offset index and the time index.
 
-The entries of an index are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8
-bytes for about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block.
-Then the index reads this block from the file, and a binary search in the block finds the entry. The last block that was
-read stays in memory (index_blocks.py).
+The entries of an index are divided into blocks of 512 entries. Usually, an index has one entry for 4 KiB of log, so a
+block covers about 2 MiB of log. The index keeps the first key of each block in memory, which takes 8 bytes. A search
+takes two steps. First, a binary search in the keys in memory finds the block. Then the index reads this block from the
+file, and a binary search in the block finds the entry. The last block that was read stays in memory (index_blocks.py).
 
 For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks of 512 entries. A look-up reads one block,
 which has 4,096 bytes.

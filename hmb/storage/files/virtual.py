@@ -7,13 +7,15 @@ Because the number of open files is limited, a segment does not keep its files o
 `VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
 number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
-The clock algorithm chooses which file to close. The open files form a circle. A thread that uses an open file sets the
-file's mark. A read that must first open the file sets no mark, so a file that was read only once closes before other
-files. A *hand* moves around the circle from file to file. At a file with a mark, the hand removes the mark. At a file
-without a mark, the hand closes the file:
-        A used        A         A: the hand removes its mark, and the file stays open
+The clock algorithm chooses which file to close. The open files form a circle. Each file can have a mark. A thread that
+uses an open file sets the file's mark. A thread that must first open the file sets no mark. A file that was used only
+once therefore has no mark, and closes before files that were used several times.
+
+A *hand* moves around the circle from file to file. If the file at the hand has a mark, the hand removes the mark, and
+moves to the next file. If the file has no mark, the hand closes it:
+        A mark        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
-        C used        C
+        C mark        C mark
 
 The *hand* of the clock algorithm moves around the circle of open files. A thread that uses an open file sets the file's
 mark, and the hand removes the mark. When the hand finds a file without a mark, it closes the file. So the algorithm

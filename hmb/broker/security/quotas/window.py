@@ -105,8 +105,8 @@ class RateWindow:
     def _covered_ms(self, now_ms: int) -> int:
         """Return the time (ms) that the samples cover.
 
-        In a new window, a sample that has not begun yet counts with its full length. A client can therefore send a
-        burst at the beginning of a window without a delay.
+        In a new window, most samples have not begun yet. Each of these samples counts with its full length. The covered
+        time is therefore long from the beginning, and a client can send a burst without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
