@@ -1,10 +1,10 @@
 """The batches that `hmb restore` sends to a broker, and the offsets that their records get.
 
 A client cannot send every batch that a log contains, so this module changes some batches:
-- The module leaves out batches of aborted transactions, and it leaves out transaction markers. All other records are
-  committed.
-- The module removes the producer id and the transaction bit of each batch, because they belong to producers of the old
-  cluster.
+- The module leaves out transaction markers and the batches of aborted transactions. All records that remain were
+  committed, so the module does not send them in a transaction again.
+- The module removes the producer id and the transaction bit of each remaining batch, because they belong to producers
+  of the old cluster.
 - The module encodes a batch again if offsets are missing in the batch (for example after compaction), because the
   offsets in a Produce request must have no gaps.
 - The module encodes a batch again if the broker has set its timestamp (log append time), because a client may not send

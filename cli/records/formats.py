@@ -10,8 +10,12 @@ characters:
 
 In a format, a modifier in braces after a letter changes how the field is printed:
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
-    numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
-    timestamps      %d{strftime[%F %T]} in UTC; if ] occurs inside, write [[ ]], { }, ( ) or # # around it
+    numbers         %o{hex64} prints 64 bits as hexadecimal digits; also {hex32}, {hex16}, {hex8}, {hex4}
+                    %o{big64} prints 64 bits as 8 bytes, big-endian; also {big32}, {big16}, {big8}
+                    %o{little64} prints them little-endian; also {little32}, {little16}, {little8}
+                    %o{byte} prints the lowest byte, %o{bool} prints true or false, %o{ascii} prints decimal digits
+    timestamps      %d{strftime[%F %T]} in UTC. If the layout %F %T contains the character ], put the layout
+                    between [[ and ]], { and }, ( and ), or # and #.
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
 The letter %T has different meanings in kcat and rpk. In `hmb consume` and in kcat, %T is the timestamp. In rpk, %T is
@@ -19,10 +23,10 @@ the length of the topic's name. `hmb consume` does not support three things of r
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
 `hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
-the format, such as `v`, becomes a placeholder. To convert many records, the writer makes one
-column for each letter: for example, the values of all records. The writer then applies the template to each row of
-these columns. Functions that are written in C run these loops over the records. A call of a Python function for each
-letter of each record would take three times as long.
+the format, such as `v`, becomes a placeholder. To convert many records, the writer makes one column for each letter:
+for example, the values of all records. The writer then applies the template to each row of these columns. Functions
+that are written in C run these loops over the records. A call of a Python function for each letter of each record would
+take three times as long.
 
 For example, a poll returns three records, and the format is `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"

@@ -6,7 +6,8 @@ system at once. With many arenas, a process therefore keeps much freed memory. T
 to one.
 
 A broker has one thread for each connection. For example, ten threads handle requests, and each thread needs an array of
-16 MB. After these requests, the arenas of the threads can still keep 150 MB of freed memory for a long time.
+16 MB. These arrays can be in several arenas (glibc's pools of memory). After the requests, the arenas can still keep
+150 MB of freed memory for a long time, so other programs cannot use this memory.
 
 With several arenas (pools of memory), several threads can allocate memory at the same time. In Python only one thread
 runs at a time, so one arena is as fast as several.

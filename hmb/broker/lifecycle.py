@@ -122,8 +122,8 @@ class BrokerServer:
         The broker answers requests with `handlers`. `versions` contains the versions that the broker supports for each
         API; None means all versions. If `syncs` is false, the broker does not sync the list of topics and the settings,
         so a power cut can destroy them. A temporary directory needs no sync, because nobody uses the directory after a
-        power cut. By `clock`, the broker decides when records, transactions, offsets and group members expire
-        (hmb/storage/clock.py).
+        power cut. `clock` returns the time by which the broker decides when records, transactions, offsets and group
+        members expire (hmb/storage/clock.py).
         """
         self._clock, self._syncs = clock, syncs
         self._requests = RequestCounters()

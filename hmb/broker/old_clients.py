@@ -7,9 +7,9 @@ An old client continues at the offset after the last message that it has receive
 the client would fetch the same offset again and again. To prevent this, the broker continues to read the log until it
 finds a message, or until the log ends.
 
-If the log contains no further message, HMB sends an empty response. Kafka up to version 3 returns the beginning of a
-message that does not exist. Kafka's consumer then stops with an error, because it assumes that this message is larger
-than its fetch size.
+If the log contains no further message, HMB sends an empty response. Kafka up to version 3 sends a few bytes instead.
+They look like the beginning of a very large message, but this message does not exist. Kafka's consumer therefore
+assumes that the next message is larger than its fetch size, and stops with an error.
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MAX_CONVERSION_MEMORY limits

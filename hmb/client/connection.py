@@ -14,9 +14,9 @@ sides support (KIP-35):
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A broker since Kafka 0.10 knows ApiVersions, but it also closes the connection when it shuts down. For such a broker,
-the client must not use the versions of Kafka 0.9, because records in these versions have no timestamps and no headers.
-The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if all three conditions hold:
+A broker since Kafka 0.10 knows ApiVersions. But when it shuts down, it closes its connections, and looks like an older
+broker. With such a broker, the client must not use the versions of Kafka 0.9: their records have no timestamps and no
+headers. The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if all three conditions hold:
 - The broker has never answered ApiVersions.
 - The broker answers another request (ListOffsets).
 - The broker closes the connection again after a second ApiVersions request.

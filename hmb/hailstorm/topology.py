@@ -248,9 +248,10 @@ class Processor:
 class Processors:
     """All processors of a topology, for the partitions that exist.
 
-    by_name        name of a processor -> the processor, in topological order
-    followers      name of a node -> the nodes that receive its tuples
-    upstreams      name of a processor -> partition -> the processors that send it tuples of this partition
+    Each field is a map, written as key -> value:
+    by_name        name of a processor -> the processor; the map is in topological order
+    followers      name of a node -> the nodes to which this node sends its tuples
+    upstreams      name of a processor X -> a map: partition -> the processors that send tuples of this partition to X
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:

@@ -17,8 +17,8 @@ Spark's Kafka connector reports a lag as a number of offsets, and not in bytes. 
 sizes either. With an `hmb.Admin` as the second argument, `lag` asks the brokers for sizes, and estimates the bytes:
     bytes of a partition = lag * size of its log / number of its offsets
 
-For example, the lag of partition 0 is 10 offsets. The log of this partition has the offsets 0 to 99 and a size of 5,000
-bytes, so the lag is about 500 bytes:
+For example, the lag of partition 0 is 10 offsets, and the lag of partition 1 is 0. The log of partition 0 has the
+offsets 0 to 99 and a size of 5,000 bytes, so the lag of partition 0 is about 10 * 5,000 / 100 = 500 bytes:
     lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
 
 A `LagListener` passes a lag without bytes to its function. This function can call `lag(progress, admin)` to get the

@@ -77,8 +77,8 @@ class DynamicConfig:
     - `current` contains one value of each setting. If a client has set a value for this broker, `current` contains this
       value. Otherwise it contains the value that a client has set for all brokers, or else the value from the broker's
       start.
-    - While no thread holds the lock, every function in `_listeners` has been called with the present value of
-      `current`.
+    - `_listeners` contains functions. A thread that changes `current` calls each function with the new value of
+      `current` before it releases the lock.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:

@@ -205,8 +205,8 @@ class Server:
     def _make_room(self, most: int) -> bool:
         """Make room for one more connection. Return False if this is impossible. The caller holds the lock.
 
-        If `most` clients are connected, close the oldest connection that has never sent a complete request. If each
-        connection has sent a complete request, close none and return False.
+        `most` is the limit for the number of connections. If this limit is reached, close the oldest connection that
+        has never sent a complete request. If each connection has sent a complete request, close none and return False.
         """
         if len(self._connections) < most:
             return True

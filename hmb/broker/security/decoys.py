@@ -5,7 +5,8 @@ salt. If the salt of a name changed between two logins, a client would know that
 
 A client sees the salt and the iterations of each user. Both show which program has created the user: a salt of HMB's
 tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. A decoy
-with a salt of another form than all real users would show that its user does not exist.
+is the invented credential of a user who does not exist. If all real users had salts of one form, and a decoy had a salt
+of the other form, a client would know that the decoy's user does not exist.
 
 A decoy is the invented credential of a user who does not exist. A decoy has the *shape* of a credential that the broker
 stores. The shape is the number of iterations, and the form and the length of the salt. If the stored credentials have

@@ -40,11 +40,12 @@ def finish_interrupted_changes(
     own: Mapping[str, Mapping[str, str]],
     default: LogConfig,
 ) -> None:
-    """Finish the changes that a crash interrupted. If another broker created topics, add them to `stored`.
+    """Finish the changes that a crash interrupted. Also add topics that the list of topics does not contain.
 
-    `stored` contains the topics that were read from `store`, the file `topics.json`. If this function changes `stored`,
-    it also writes the file. `own` contains the settings of each internal topic, and `default` contains the settings of
-    all other topics. Raises OSError.
+    `stored` contains the topics that were read from `store`, the file `topics.json`. If another broker, for example
+    Kafka, has used the data directory, the directory can contain logs of other topics. The function adds these topics
+    to `stored`. If it changes `stored`, it also writes the file. `own` contains the settings of each internal topic,
+    and `default` contains the settings of all other topics. Raises OSError.
     """
     before = dict(stored)
     left = _finish_deletions(logs, stored)

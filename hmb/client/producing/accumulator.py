@@ -6,9 +6,11 @@ sender thread sends the first batches of the queues.
 
 A batch is *due* in three cases, and a sender thread then sends it:
 - The batch is full.
-- An application thread waits for the result of this batch, in `flush`, or for free memory.
+- An application thread waits in one of three ways: for the result of this batch, for all batches (`flush`), or for free
+  memory.
 - The first record has waited for `linger` seconds, and no earlier batch of the partition is in flight.
-In each case, the accumulator first *seals* the batch: after that, the batch gets no further record.
+
+In each of the three cases, the accumulator first *seals* the batch: after that, the batch gets no further record.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).
@@ -112,8 +114,8 @@ class Accumulator:
         """Add records to the last batches of their partitions.
 
         The records may go to several batches. For each of these batches, the method appends one `BatchSlice` to
-        `slices`. `number` is the index of the first record of `rows` in the list of values that the application has
-        passed to `send_many`.
+        `slices`. The application has passed a list of values to `send_many`, and `rows` is a part of this list.
+        `number` is the index in the list at which `rows` begins.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:

@@ -134,8 +134,11 @@ class Idempotence(AtLeastOnce):
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
         The first call requests a producer id from the broker. After the last epoch (32767) of this id, the next call
-        requests a new id. If batches are still in flight on `connection`, this request fails and closes the connection.
-        The producer then sends these batches again.
+        requests a new id.
+
+        This request needs a connection on which no other request is in flight. If batches are still in flight on
+        `connection`, this method raises ConnectionFailed, and the connection closes. The producer then sends the
+        batches again.
         """
         with self._lock:
             if self._producer is None:

@@ -14,13 +14,15 @@ This table shows the methods of a state machine on the left side, and its fields
     saved(clock)        the save has ended                      report   the value of the registry entry
 
 **The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
-S to A. A tuple from partition p at offset o is below C if o < C[p], and above C otherwise:
-    split at C                 A = S
-    tuple t below C            A = merge(A, lift(t)),  outputs computed from A
-    tuple t above C            t waits
-    low water mark reaches C   A is complete and is saved in the background, B = empty
-    all tuples above C         B = merge(B, lift(t)),  outputs computed from merge(A, B); the waiting tuples come first
-    saved                      S = merge(A, B)
+S to A. A tuple from partition p at offset o is below C if o < C[p], and above C otherwise. The snapshot takes five
+steps:
+    1. the request arrives         A = S
+    2. until the bolt's low        each tuple t below C: A = merge(A, lift(t)), outputs computed from A
+       water mark reaches C        each tuple above C: the tuple waits
+    3. the mark reaches C          A is complete, and is saved in the background; B = empty
+    4. until A is saved            first each waiting tuple t, then each new tuple t; all of them are above C:
+                                   B = merge(B, lift(t)), outputs computed from merge(A, B)
+    5. A is saved                  S = merge(A, B)
 
 While a bolt saves a snapshot at clock C, its state has two parts: A with the tuples below C, and B with the tuples
 above C.

@@ -26,10 +26,10 @@ A spout decides that a partition is idle at the moment when it reads the partiti
 differently, so the watermark may differ. In each snapshot, a bolt therefore saves its event-time watermark together
 with its state. A replay from this snapshot begins with the same watermark, and so with the same closed windows.
 
-A bolt can leave out a record because the record's partition was idle before. A run over the complete topic, in which no
-partition is idle, can count the same record, so the two results can differ. If the records of a partition can pause,
-and then continue with old event times, choose a larger `idle_after`, for example 3600. The windows of the other
-partitions then stay open for this time.
+After a partition was idle, a bolt can leave out a record of this partition. A run over the complete topic has no idle
+partition, and counts the same record. The results of the two runs then differ. This happens only if a partition pauses
+for longer than `idle_after`, and then continues with old event times. If partitions can do this, choose a larger
+`idle_after`, for example 3600 seconds. The windows of the other partitions then stay open for this time.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time

@@ -4,14 +4,16 @@ A sink saves snapshots as a bolt does. Its state consists of the outputs that it
 which it has written its outputs. A sink that writes at once saves an empty state. Because of this snapshot, the
 topology has a clock to start from, even if none of its bolts has a state.
 
-When a sink starts from a snapshot at clock C, it writes the restored outputs at once. The snapshot at C is complete,
-because the negotiator starts an epoch only from a complete snapshot. The target of a transactional sink returns the
-clock of its last transaction. Let K be this clock. The target already contains the outputs below K, and three cases
-exist:
-    K below C     the sink ended after C was complete, but before it wrote the outputs between K and C. The sink
-                  now writes these outputs.
-    K equal to C  the target contains all outputs up to C
-    K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
+A sink can start from a snapshot at clock C that contains outputs which the sink held back. The snapshot at C is
+complete, because the negotiator starts an epoch only from a complete snapshot. The sink therefore writes these restored
+outputs at once.
+
+A transactional sink first checks which of the restored outputs its target already contains. The target returns the
+clock K of its last transaction, and contains all outputs below K. Three cases exist:
+    K below C     The sink ended after the snapshot at C was complete, but before it wrote the outputs between K and C.
+                  The sink now writes these outputs.
+    K equal to C  The target contains all restored outputs. The sink writes nothing.
+    K above C     The snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
 
 A target can lose outputs, for example because a user has deleted its file. No processor sends these outputs again, so
 the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has written

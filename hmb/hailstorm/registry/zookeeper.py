@@ -5,9 +5,11 @@ The nodes of a topology are nodes of ZooKeeper:
     /hailstorm/<topology>/living/count-0      ephemeral
 
 ZooKeeper has the sessions, ephemeral nodes and watches that a registry needs (module `sessions`). Each session is a
-separate ZooKeeper client, so ZooKeeper removes the nodes of this session when the client ends. When a session writes to
-a node, the request contains the version of the node after the session's previous write. If another session has created
-the node again since then, ZooKeeper refuses the write.
+separate ZooKeeper client, so ZooKeeper removes the nodes of this session when the client ends.
+
+ZooKeeper counts the writes to each node as the node's version. A session remembers the version that a node had after
+the session's own last write. Its next write contains this version. ZooKeeper refuses the write if the node now has a
+different version, for example because another session has created the node again.
 
 When a connection is lost, the client library kazoo opens a new ZooKeeper session automatically. A processor must not
 continue with the new session, because its nodes may have disappeared together with the old session. A

@@ -25,9 +25,9 @@ In its first pass, a round of compaction reads the dirty records backwards. So t
 round finds is the log's last record with key K. The round stores the keys in a set, and the offsets of these last
 records in a list.
 
-In its second pass, a round of compaction copies the dirty records that are the last with their keys. The first pass has
-stored the offsets of these records, so the second pass does not read their keys again. The round drops each clean
-record that has the same key as a dirty record, because the dirty record has the newer value of this key.
+In its second pass, a round of compaction copies only the last record of each key. The first pass has stored the offset
+of the last dirty record of each key, so the second pass does not read the keys of dirty records again. The round drops
+each clean record that has the same key as a dirty record, because the dirty record has the newer value of this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -192,9 +192,9 @@ class Compaction:
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        Messages v0 and v1 have no delete horizon, the time from which on a tombstone may be dropped. The tombstones
-        among these messages are dropped if `drop_old_tombstones` is True. Raises KafkaError if the batch cannot be
-        read.
+        The header of a record batch can contain a delete horizon. After this time, the tombstones of the batch are
+        dropped. Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is
+        True. Raises KafkaError if the batch cannot be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view

@@ -65,7 +65,8 @@ def checked_batches(
       other segment, it is the base offset of the next segment. None means that the limit is unknown.
     - `start`: the position and the offset of the batch at which the check begins. If it is None, the check begins at
       the file's first batch.
-    - `may_continue`: if it is False, a batch after a gap counts as damaged, unless it ends below `upper_limit`.
+    - `may_continue`: whether a batch after a gap may contain offsets at or above `upper_limit`. If `may_continue` is
+      False, such a batch counts as damaged.
 
     Raises OSError.
     """

@@ -23,9 +23,12 @@ that the fault has changed. If a request to the control port is wrong, the respo
 The broker begins to record the requests of clients when a test first uses `/requests`. So a test sends
 `DELETE /requests` before its client starts, and `GET /requests` afterwards.
 
-The keys of the object for `/clock` are the arguments of `ManualClock.advance`, for example
-`{"hours": 1, "expire_members": true}`. The server responds when all work is done that was due in this time. The keys of
-the object for `/corrupt` are the arguments of `DiskFaults.corrupt`, for example `{"topic": "orders", "offset": 5}`.
+A request `POST /clock` contains a JSON object. The keys of the object are the arguments of `ManualClock.advance`, for
+example `{"hours": 1, "expire_members": true}`. The server moves the broker's clock forward. The broker then does all
+work whose time has come, for example deletes old records, and the server responds after this work.
+
+A request `POST /corrupt` also contains a JSON object. Its keys are the arguments of `DiskFaults.corrupt`, for example
+`{"topic": "orders", "offset": 5}`.
 
 Each request to the control port must contain a token, which the broker prints at its start. The control port refuses
 requests that come from web pages (hmb/monitoring/http_server.py).

@@ -96,10 +96,12 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a struct of the class `kind`, which is the class of the response or of a part of it.
+    """Return a struct with an error. Its class `kind` is the class of the response, or of a part of the response.
 
-    If `sets(kind)` is true, the struct contains the code and the message in `error`. `source` is the part of the
-    request that this struct answers. The struct contains the same names and partition indexes as `source`.
+    `source` is the part of the request that this struct answers. The struct contains the same names and partition
+    indexes as `source`. `error` contains the code and the message. The function `sets` returns whether structs of a
+    class contain the error themselves. If `sets(kind)` is false, only the structs inside this struct can contain the
+    error.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
