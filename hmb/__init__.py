@@ -199,39 +199,45 @@ In the JoinGroup tour, a `Write` object contains the records of step 18 and a fu
 (`coordinator/group.py`). After step 20, `_store_records` calls this function under the group's lock, and `on_stored`
 calls `_assign`.
 
-The JoinGroup tour above has numbered steps. This list names further functions that run in these steps or between them.
-Open their files only if you want to see the details:
-- Step 2: `check_memory` limits the memory of all members (`coordinator/member_memory.py`). `Journal.check_coordinates`
-  checks that the journal is loaded (`coordinator/journal/writing.py`, `coordinator/journal/topic.py`).
-  `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`). After step 3, the thread that
-  serves the member waits in `WaitingCall.wait` (`coordinator/group_runner.py`). During the first JoinGroup, the thread
-  waits until step 5, and during the second JoinGroup until step 13. During SyncGroup, the thread waits from step 15 to
-  step 22.
-- Between steps 3 and 4, `GroupCoordinator._join` checks that the group uses the classic protocol. Before step 16,
-  `GroupCoordinator._sync` does the same. `GroupConverter` handles the requests of classic members in a group of the new
-  protocol (`coordinator/migration/converter.py`).
-- Step 4: `protocols_of` reads the member's protocols from the request (`coordinator/classic/members.py`). The members
-  and the queues are fields of `ClassicState` (`coordinator/classic/state.py`).
-- Step 5: `requests_member_id` checks whether the client knows this error (`coordinator/classic/older_clients.py`). The
-  new id is stored in `PendingMembers` (`coordinator/classic/pending_members.py`). A first reading can skip
-  `replace_member`, which handles the restart of a static member (`coordinator/classic/static_members.py`).
-- Between steps 6 and 7, `Rebalance.start` calls `prepare` if no rebalance is running. The table of state changes is in
-  `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
-- Step 7: `InitialDelay` sets the deadline of step 8 (`coordinator/classic/initial_delay.py`). With the default
-  settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls
-  `GroupRunner.wake`, which runs a step without a request. After it, `_carry_out_effects` calls `tick` (step 9).
-- Between steps 10 and 11, `Rebalance._on_join_deadline` extends the initial delay, or removes late members. In a later
-  rebalance, the group usually does not wait until the deadline. When the last member joins, `Rebalance.start` calls
-  `Rebalance.complete_join_if_all_joined`, which calls `_complete_join` (step 11).
-- Step 12: `ClassicMembers` elects the leader and selects the protocol (`coordinator/classic/members.py`).
-- Step 16: `check_protocol` compares the protocol of the request (`coordinator/classic/older_clients.py`).
-- Step 18: `ClassicState.queue_write` makes the `Write` (`coordinator/classic/state.py`). After a downgrade, the `Write`
-  also deletes the records of the KIP-848 group. Its `on_stored` first forgets these tombstones, and then calls the
-  `on_stored` of `Rebalance._store`. `encode_group` encodes the record (`coordinator/classic/record.py`). The fields of
-  the record are declared in `coordinator/journal/records.py`.
-- Between steps 18 and 19, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
+The JoinGroup tour names one function in each step. Each step also uses functions of other modules. Open these modules
+only if you want to see the details:
+- Step 2, `GroupCoordinator.join`: `check_memory` limits the memory of all members (`coordinator/member_memory.py`).
+  `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
+  `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
+- After step 3, `GroupRunner.step`: the thread that serves the member waits in `WaitingCall.wait`
+  (`coordinator/group_runner.py`). During the first JoinGroup, the thread waits until step 5, and during the second
+  JoinGroup until step 13. During SyncGroup, the thread waits from step 15 to step 22.
+- Before step 4, `ClassicGroup.join`: `GroupCoordinator._join` checks that the group uses the classic protocol. Before
+  step 16, `GroupCoordinator._sync` does the same. `GroupConverter` handles the requests of classic members in a group
+  of the new protocol (`coordinator/migration/converter.py`).
+- Step 4, `ClassicGroup.join`: `protocols_of` reads the member's protocols from the request
+  (`coordinator/classic/members.py`). The members and the queues are fields of `ClassicState`
+  (`coordinator/classic/state.py`).
+- Step 5, `ClassicGroup._join_first`: `requests_member_id` checks whether the client knows the error MEMBER_ID_REQUIRED
+  (`coordinator/classic/older_clients.py`). The new id is stored in `PendingMembers`
+  (`coordinator/classic/pending_members.py`). A first reading can skip `replace_member`, which handles the restart of a
+  static member (`coordinator/classic/static_members.py`).
+- After step 6, `ClassicGroup._add`: `Rebalance.start` calls `Rebalance.prepare` (step 7) if no rebalance is running.
+  The table of state changes is in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
+- Step 7, `Rebalance.prepare`: `InitialDelay` sets the deadline at which the wait ends
+  (`coordinator/classic/initial_delay.py`). With the default settings, a new group waits 3 s for further members. The
+  timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake` (step 8), which runs a step without a request.
+  After it, `_carry_out_effects` calls `ClassicGroup.tick` (step 9).
+- After step 10, `Rebalance.tick`: `Rebalance._on_join_deadline` extends the initial delay, or removes late members. In
+  a later rebalance, the group usually does not wait until the deadline. When the last member joins, `Rebalance.start`
+  calls `Rebalance.complete_join_if_all_joined`, which calls `Rebalance._complete_join` (step 11).
+- Step 12, `Rebalance._begin_generation`: `ClassicMembers` elects the leader and selects the protocol
+  (`coordinator/classic/members.py`).
+- Step 16, `ClassicGroup.sync`: `check_protocol` compares the protocol of the request with the protocol of the group
+  (`coordinator/classic/older_clients.py`).
+- Step 18, `Rebalance._store`: `ClassicState.queue_write` makes the `Write` (`coordinator/classic/state.py`). After a
+  downgrade, the `Write` also deletes the records of the KIP-848 group. Its `on_stored` first forgets these tombstones,
+  and then calls the `on_stored` of `Rebalance._store`. `encode_group` encodes the record
+  (`coordinator/classic/record.py`). The fields of the record are declared in `coordinator/journal/records.py`.
+- After step 18, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
-- Step 20: `Journal._append` calls `Log.append_from_coordinator`, which continues at step 9 of the Produce tour.
+- Step 20, `Journal.write`: `Journal._append` calls `Log.append_from_coordinator`, which continues at
+  `Log.append_prepared`, step 9 of the Produce tour.
 
 Producer.send, a tour of at most 10 files:
 
@@ -246,36 +252,39 @@ Producer.send, a tour of at most 10 files:
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 
-The Producer.send tour above has numbered steps. This list names further functions that run in these steps or between
-them. Open their files only if you want to see the details:
-- Step 1: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known` returns the
-  partitions of the topic (`client/metadata.py`). The setting `partitioner` selects the function of step 2
-  (`partitioner_of` in `client/producing/partitioner.py`).
-- Step 2: for a record without a key, `by_murmur2` returns None. In step 3, `Accumulator._batch_with_room` then uses the
-  partition of the last such record, or lets `PartitionQueues.choose` choose one (`client/producing/queues.py`).
-- Step 3: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`). If the producer's
-  memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append` encodes the record
-  into the bytes of the batch (`records/builder.py`, `records/record.py`).
-- Step 4: `Accumulator._open` adds a new batch to its queue, and wakes the thread of the router. `LeaderRouter.run`
-  waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader (`client/metadata.py`).
-- Step 5: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes it from its
-  queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch, groups the
-  batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). Before step
-  6, `BatchCompletion.sendable` removes the batches of an aborted transaction (`client/producing/completion.py`). The
-  object in the field `guarantee` implements the delivery guarantee: it returns the producer id, and adds the partitions
-  to the transaction (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
-- Step 6: `assign_sequence` assigns the sequence numbers of an idempotent producer (`client/producing/idempotence.py`).
-  `wrap_records` compresses the encoded records, and puts the header of the batch before them (`records/batch.py`). Then
-  `produce_request` builds the request from the batches (`client/producing/encoding.py`).
-- Step 7: before its first request, `Connection._open` connects to the broker and requests its versions.
-  `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`). `SocketStream.write`
-  writes the bytes to the socket (`client/socket_stream.py`).
-- Step 8: `Connection._read` calls `read_frame` (`protocol/framing.py`), which reads from the `SocketStream`.
-  `ClientConnection.receive` then decodes the response (`protocol/connection.py`).
-- Between steps 8 and 9, `Sender._complete` calls `BatchCompletion.handle_response`, which looks for an error in the
-  response. Without an error, it calls `deliver`.
-- Between steps 9 and 10, `ProducerBatch.deliver` passes the offset to the result of the batch
-  (`client/producing/batch.py`). The sender counts the batches and the requests (`client/producing/metrics.py`).
+The Producer.send tour names one function in each step. Each step also uses functions of other modules. Open these
+modules only if you want to see the details:
+- Step 1, `Producer.send`: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known`
+  returns the partitions of the topic (`client/metadata.py`). The setting `partitioner` selects the function that
+  chooses the partition (`partitioner_of` in `client/producing/partitioner.py`).
+- Step 2, `by_murmur2`: for a record without a key, `by_murmur2` returns None. `Accumulator._batch_with_room` then uses
+  the partition of the last such record, or lets `PartitionQueues.choose` choose one (`client/producing/queues.py`).
+- Step 3, `Accumulator.append`: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`).
+  If the producer's memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append`
+  encodes the record into the bytes of the batch (`records/builder.py`, `records/record.py`).
+- Step 4, `LeaderRouter._route`: `Accumulator._open` adds a new batch to its queue, and wakes the thread of the router.
+  `LeaderRouter.run` waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader
+  (`client/metadata.py`).
+- Step 5, `Sender.run`: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes
+  it from its queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch,
+  groups the batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7).
+  Before these calls, `BatchCompletion.sendable` removes the batches of an aborted transaction
+  (`client/producing/completion.py`). The object in the field `guarantee` implements the delivery guarantee: it returns
+  the producer id, and adds the partitions to the transaction (`client/producing/idempotence.py`,
+  `client/producing/transactions/manager.py`).
+- Step 6, `Encoding.encode`: `assign_sequence` assigns the sequence numbers of an idempotent producer
+  (`client/producing/idempotence.py`). `wrap_records` compresses the encoded records, and puts the header of the batch
+  before them (`records/batch.py`). Then `produce_request` builds the request from the batches
+  (`client/producing/encoding.py`).
+- Step 7, `Connection.post_all`: before its first request, `Connection._open` connects to the broker and requests its
+  versions. `ClientConnection.request` encodes the request (`protocol/connection.py`, `protocol/schema.py`).
+  `SocketStream.write` writes the bytes to the socket (`client/socket_stream.py`).
+- Step 8, `Sender._receive`: `Connection._read` calls `read_frame` (`protocol/framing.py`), which reads from the
+  `SocketStream`. `ClientConnection.receive` then decodes the response (`protocol/connection.py`).
+- After step 8, `Sender._complete` calls `BatchCompletion.handle_response`, which looks for an error in the response.
+  Without an error, it calls `BatchCompletion.deliver` (step 9).
+- After step 9, `ProducerBatch.deliver` passes the offset to the result of the batch (`client/producing/batch.py`). The
+  sender counts the batches and the requests (`client/producing/metrics.py`).
 
 The docstring of `client/producing/accumulator.py` lists the three cases in which a batch of a producer is *due*.
 
