@@ -10,7 +10,7 @@ words. The script for bash therefore passes the whole line up to the cursor, and
 completes a word, it replaces only the part of the word after the last colon or equals sign. `hmb` must therefore answer
 with only this part of the completed word. In these three examples, the user presses Tab at the end of the line:
     the line                     click completes       bash replaces     hmb answers
-    hmb consume -b a:1 ev        ev                    ev                events
+    hmb groups describe team:re  team:re               re                readers
     hmb topics create t -c cl    cl                    cl                cleanup.policy=
     hmb offsets ev:0 --topic=a   a                     a                 a-topic
 """

@@ -1,6 +1,6 @@
 """The trend of a group's lag over the last minutes: growing, shrinking or steady.
 
-A sample is one measurement of the lag: a list `[time, lag]`. The lag of a group changes all the time, also if its
+A sample is one measurement of the lag: a list `[time, lag]`. The lag of a group changes all the time, even if its
 consumers are fast enough: for example 3, 0, 7, 2, 5. So two samples cannot show a trend.
 
 To find a trend, this module compares each sample of the lag with each later sample. For each pair, the module adds 1 to

@@ -220,8 +220,8 @@ def _record_as_json(record: Record) -> dict[str, Any]:
 def brief(message: Struct) -> str:
     """Return a message as one line, without the fields that have their default value.
 
-    The line always shows the fields in IDENTITIES. For example, the default of a partition is 0, but partition 0 is
-    also a real partition.
+    The line always shows the fields in IDENTITIES, because their default value can be a real id. For example, the
+    default of the field `partition` is 0. Without this field, the line about partition 0 would not name its partition.
     """
     shown = (
         (name, value)

@@ -14,8 +14,8 @@ Read in this order:
 2. `scram.py`            the computations and messages of SCRAM, which never sends a password
 3. `stores.py`           keys and certificates for a TLS context
 4. `binary_stores.py`    stores in the formats PKCS12 and JKS
-5. `web_addresses.py`    from where HMB loads keys and tokens
-6. `ip_addresses.py`     one form for each IP address, for rules about hosts; the addresses of a host name
+5. `web_addresses.py`    decides from which web addresses and files HMB may load keys and tokens
+6. `ip_addresses.py`     the normal form in which the broker compares IP addresses, and the look-up of a host name
 7. `certificates.py`     a private certificate authority for tests
 
 The broker's side is in `hmb/broker/security/`, and the client's side in `hmb/client/security/`.

@@ -37,9 +37,10 @@ the load has read it, the load fails. With the option failOnDataLoss=false, the 
 without the record.
 
 Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses all other
-URIs. With `hdfs://...`, the lock would not work, because it works on one machine only. With `s3a://...`, the rename
-would not work either, because an object store cannot rename a folder in one step. If Spark's workers run on other
-machines, they must share the file system of DIR with the driver.
+URIs, such as `hdfs://...` and `s3a://...`, for two reasons. First, a load locks DIR, and this lock works on one machine
+only. Second, a load commits by renaming a folder in one step, and an object store such as S3 cannot do this.
+
+If Spark's workers run on other machines, they must share the file system of DIR with the driver.
 
 Source: Kafka 0.7 design, "Consumer state".
 """

@@ -13,8 +13,9 @@ the chosen node:
     node 2   127.0.0.1:40003   leads events-2   --+
 
 Each node answers as a node of a real cluster would:
-- The responses of a node to Metadata and DescribeCluster list the running nodes. The first leader of partition P is the
-  node P modulo the number of nodes. `move_leader` chooses another leader.
+- The responses of a node to Metadata and DescribeCluster list the running nodes. At first, the leader of partition P is
+  the node whose number is P modulo the number of nodes. For example, node 1 of three nodes leads partition 4.
+  `move_leader` chooses another leader.
 - If a node does not lead a partition, it answers NOT_LEADER_OR_FOLLOWER for this partition in Produce, Fetch,
   ListOffsets and OffsetForLeaderEpoch.
 - The running node with the lowest number coordinates all groups and transactions. Other nodes answer NOT_COORDINATOR.

@@ -4,10 +4,11 @@ Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
 Behavior: the broker answers by these rules:
     - *Owners.* The response contains the tokens of the owners in the request, or all tokens if the request contains
-      null instead of owners. For each owner in the request, the response also contains the tokens that this owner has
-      created for another user, or may renew.
+      null instead of owners. For each owner in the request, the response also contains two kinds of tokens of other
+      owners: tokens that this owner has created, and tokens that this owner may renew.
     - *Visibility.* Without an authorizer, every authenticated client sees all tokens. With an authorizer, a client sees
-      its own tokens, and the tokens for which ACLs permit DESCRIBE on the token or DESCRIBE_TOKENS on the owner.
+      the tokens that it owns, has created or may renew. It sees any other token only if ACLs permit DESCRIBE on the
+      token, or DESCRIBE_TOKENS on the owner of the token.
     - *Errors.* The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the
       same causes as in CreateDelegationToken.
 Version notes: from version 3 on, the response contains the principal that has created the token.

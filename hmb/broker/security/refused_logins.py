@@ -4,9 +4,12 @@ The broker keeps a list of its last events, such as deletions of old segments an
 passwords could fill the whole list with refused logins. Therefore at most MAX_EVENTS refused logins within a minute
 become events. The broker's log contains all refused logins.
 
-After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. The HTTP server
-of the broker's page (`hmb broker --ui`) cannot slow down a client by closing connections. The HTTP server therefore
-calls `is_blocked` before it checks a password.
+After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. Each wrong
+password therefore costs a client 0.1 s and a new connection.
+
+The HTTP server of the broker's page (`hmb broker --ui`) does not wait after a refused login. Instead, before it checks
+a password, it calls `is_blocked`. If the client's host has sent too many wrong passwords, the HTTP server refuses the
+request without checking the password.
 
 After MAX_REFUSED_LOGINS refused logins within a minute, a host can try another password only when the oldest of these
 logins is a minute old.

@@ -53,9 +53,9 @@ A broker remembers the last five batches of each producer, and can recognize onl
 therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
 again, the producer sends the batches 2 to 5, but not batch 6.
 
-After a failure, the producer does not know which of the batches in flight are already written. It therefore sends one
-batch at a time, the oldest one first, until all these batches are completed (`PartitionQueue.window`). So no newer
-batch can make the broker forget a batch whose result the producer does not know yet.
+After a failure, the producer does not know which of the batches in flight are already written. The broker remembers
+only the last five batches, so each newer batch could make the broker forget one of them. The producer therefore sends
+one batch at a time, the oldest one first, until all these batches are completed (`PartitionQueue.window`).
 """
 
 from __future__ import annotations

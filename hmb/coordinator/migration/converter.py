@@ -1,8 +1,8 @@
 """Makes classic groups and KIP-848 groups, and selects for each request the protocol of its group.
 
 Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. If a request uses a different
-protocol than the group, and the group may change its protocol, `GroupConverter` replaces this state machine. If the
-request fails, the group keeps its old state machine.
+protocol than the group, and the group is allowed to change its protocol, `GroupConverter` replaces this state machine.
+If the request fails, the group keeps its old state machine.
 
 For example, ConsumerGroupHeartbeat with epoch 0 arrives for a classic group with members. `consumer_heartbeat` makes a
 KIP-848 group with the same members (upgrade.py) and lets this new group handle the heartbeat. If the new group rejects

@@ -47,8 +47,8 @@ class TransactionEntry:
 class TransactionTable:
     """All transactional ids of the broker. Thread-safe.
 
-    The key of each entry is its transactional id. The table removes an id only when the id has expired (state Dead). If
-    the topic of the journal is deleted, the table removes all ids.
+    The key of each entry is its transactional id. An id stays in the table until it has expired (state Dead), or until
+    the topic of the journal is deleted. The deletion of this topic removes all ids.
     """
 
     def __init__(self, journal: Journal, producer_ids: ProducerIds, clock: Callable[[], int]) -> None:

@@ -62,8 +62,9 @@ class SplitState:
     def merged(self) -> Any:
         """Return a state with all tuples that have entered this object. The caller must not change this state.
 
-        While a saver thread saves a snapshot, these tuples are in two states: one for the snapshot, and one for the
-        tuples above its clock. The method then merges the two states. At any other time, one state has all tuples.
+        While a saver thread saves a snapshot, these tuples are in two states: one state contains the tuples below the
+        clock of the snapshot, and the other state contains the tuples above this clock. The method then merges the two
+        states. At any other time, one state has all tuples.
         """
         return self._monoid.view(self.a, self.b) if self.is_frozen else self.a
 

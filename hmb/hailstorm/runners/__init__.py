@@ -6,7 +6,7 @@ watches the registry:
                         registry:  master, living/*
                           |  watch        ^  report
                           v               |
-    upstream --> [ mailbox | thread: participant and its machine | outbox ] --> mailbox or socket of the receiver
+    upstream --> [ mailbox | thread with the state machine | outbox ] --> mailbox or socket of the receiver
                           ^               |
                           | saved         v  save
                         saver thread, snapshot store

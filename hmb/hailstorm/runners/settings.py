@@ -69,7 +69,7 @@ class RunResult:
     late        spout or bolt -> the number of late tuples that it left out since the first start of the topology
     dead        spout -> the number of records that became dead letters since the first start of the topology
 
-    A node without such tuples or records is not in these dicts.
+    `late` contains only the spouts and bolts with late tuples, and `dead` only the spouts with dead letters.
     """
 
     completed: Clock | None

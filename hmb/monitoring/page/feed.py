@@ -9,9 +9,9 @@ to a new page, and after that only the changed parts:
 One thread collects the state for all pages. It starts when the first page connects, and ends when the last page
 disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets five changes in a second.
 
-For example, a client sends records to all of 100 partitions. A collection of the state then needs 5 ms of processor
-time, so the feed needs 3 % of one processor. If 200 of 1,000 partitions change, a collection needs 16 ms, and the feed
-needs 9 % of one processor.
+For example, a client sends records to all of 100 partitions. The feed then needs 5 ms of processor time for each
+collection of the state. It begins a collection every 180 ms, so it needs 3 % of one processor (5 of 180 ms). If 200 of
+1,000 partitions change, a collection needs 16 ms, and the feed needs 9 % of one processor.
 
 If a collection of the state needs more than 36 ms of processor time, the feed's thread then waits for four times as
 long. So the feed does not need more than 20 % of one processor. The thread never waits for more than 2 s. If a

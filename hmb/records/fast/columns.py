@@ -299,8 +299,9 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
     """Return the column of headers, and the position after the headers of each record.
 
-    `first` contains the first byte of each record's headers. The byte is 0 if the record has no headers. Most records
-    have no headers, so a loop in Python decodes the headers of the few records that have headers.
+    `at` contains the position of each record's headers in `data`, and `first` contains the byte at this position. The
+    byte is 0 if the record has no headers. The function decodes the headers of the other records in a loop in Python.
+    The loop is slow, but most records have no headers.
     """
     count, at = len(at), at + 1
     has_some = np.flatnonzero(first)

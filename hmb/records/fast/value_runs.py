@@ -40,9 +40,11 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Encode a record for each value. Return the bytes, and the runs: consecutive records with values of equal length.
+    """Encode a record for each value. Return the bytes, and a list of the runs in these bytes.
 
-    `first` is the offset delta of the first record. `start` is the position at which the caller will append the bytes.
+    A run consists of consecutive records whose values have the same length. The offset delta of the first record is
+    `first`. The caller will append the bytes to a buffer at the position `start`, so the positions of the runs are
+    positions in this buffer.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []

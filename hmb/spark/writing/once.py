@@ -169,10 +169,11 @@ def _write(
     batches: Iterator[pa.RecordBatch],
     before: BatchNote | None = None,
 ) -> None:
-    """Write the rows and a note in one transaction. The note says which batch is written.
+    """Write the rows of a task and its note in one transaction.
 
-    `before` is the note of the first run. If the new note is equal to `before`, the topic already contains the same
-    rows. The function then aborts the transaction and raises _SameRowsError.
+    The note contains the number of the batch, the number of rows and a checksum of the rows. If an earlier run of the
+    task has already written this batch, `before` is the note of the earlier run. If both notes are equal, the topic
+    already contains the same rows. The function then aborts the transaction and raises _SameRowsError.
     """
     with producer.transaction():
         for batch in batches:

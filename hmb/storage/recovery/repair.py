@@ -74,11 +74,11 @@ class Hole(NamedTuple):
 class SyncedOffsets(NamedTuple):
     """Offsets that show which records of a segment the broker had synced to the disk before it stopped or crashed.
 
-    - `synced_to`: all records below this offset were synced. A power cut has caused any damage at or above this offset,
-      and the log ends at this damage. None means that the whole segment was synced, but that its last offset is
-      unknown.
-    - `may_continue`: whether the segment may have batches at or after `synced_to`. It is True only for the last segment
-      of a log.
+    - `synced_to`: all records below this offset were synced. If bytes at or above this offset are damaged, the cause is
+      a power cut, and the log ends at these bytes. None means that the whole segment was synced, but that its last
+      offset is unknown.
+    - `may_continue`: whether batches at or above `synced_to` can belong to the segment. It is True only for the last
+      segment of a log.
     - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
     """
 

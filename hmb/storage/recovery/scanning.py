@@ -19,9 +19,12 @@ No CRC covers the offset of a batch. Each batch of a log must have greater offse
 compaction can leave gaps between the offsets. But if a bit of an offset has flipped, the wrong offset also looks like a
 gap. So `recover` trusts a gap only if the offsets of the next batch fit.
 
-For example, three batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is
-damaged. If the batches began at 10, 84 and 94, the offset 84 would not be damaged: the log would have a gap between the
-first batch and the second batch. A batch after a gap must also have lower offsets than the next segment.
+The check therefore compares the offset of a batch after a gap with the offset of the next batch. For example, three
+batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If the
+batches began at 10, 84 and 94, the offset 84 would be correct, and the log would have a gap before it.
+
+All offsets of a segment are below the base offset of the next segment. If the offset of a batch after a gap is not
+below this base offset, the batch is damaged.
 
 Source: Kafka's `LogSegment.recover`.
 """

@@ -10,9 +10,11 @@ topic in these steps:
     3. topics.json is written without the topic
     4. the directories are removed
 
-If the broker is killed after it has renamed the first directory of a topic, it finds a name that ends with `-delete` at
-its next start. The name contains the topic id. The broker then renames the other partitions with this topic id, and
-completes the deletion. A new topic with the same name has another id, so the broker does not delete the new topic.
+To delete a topic, the broker renames the directory of each partition: for example, `events-0` becomes
+`events-0.ID-delete`, where ID is the topic id. If the broker is killed after the first of these renames, it finds the
+new name at its next start. The broker then also renames the other directories of this topic, and completes the
+deletion. It finds these directories by the topic id. A new topic with the same name has another id, so the broker does
+not delete the new topic.
 
 Kafka also renames the directory of a deleted log, but uses a random id instead of the topic id.
 """
