@@ -64,13 +64,14 @@ and checks this order.
 
 Produce, a tour of at most 9 files:
 
+The functions that handle a Produce request, in the order of their calls:
 1. `broker/network/connection.py` `AcceptedConnection._serve` serves the requests of a client, one after another
 2. `broker/network/requests.py` `Requests.next` waits for a frame: a length (`protocol/framing.py`), then its bytes
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `_Appends.append` finds the log of one partition
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
-7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`, step 8), and then appends it (step 9)
+7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py` calls step 8), and then appends it (step 9)
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/log.py` `Log.append_prepared` takes the lock, recognizes a batch sent twice, and assigns offsets
 10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
@@ -120,6 +121,7 @@ begins with the step that follows.
 
 Fetch, a tour of at most 9 files:
 
+The functions that handle a Fetch request, in the order of their calls:
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
 2. `broker/fetch_sessions.py` `FetchSessions.begin` returns a `FetchContext` with the partitions to read
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
@@ -165,6 +167,7 @@ Both requests of the next tour, JoinGroup and SyncGroup, also take steps 1 to 4 
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
+The functions that handle the requests JoinGroup and SyncGroup, in the order of their calls:
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response
 2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
 3. `coordinator/group_runner.py` `GroupRunner.step` holds the group's lock during one step of its state machine
@@ -241,6 +244,7 @@ only if you want to see the details:
 
 Producer.send, a tour of at most 10 files:
 
+The functions that send a record from a producer to the broker, in the order of their calls:
 1. `client/producing/producer.py` `Producer.send` begins the way of a record to the broker, in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` encodes the record into the partition's newest batch

@@ -4,7 +4,7 @@ These options choose the brokers:
     (no option)         HMB and Kafka 4.3.0, which the benchmark starts; HMB alone if Java or Kafka's jars are missing
     -b HOST:PORT        the broker at this address
     --versus HOST:PORT  the broker at this address, and HMB or the broker of the option -b
-    --versus CHECKOUT   HMB and the HMB of another checkout or of another Python
+    --versus CHECKOUT   this HMB, and the HMB that is installed in another checkout or in another virtual environment
 
 Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
 create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run. These brokers

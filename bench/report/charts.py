@@ -36,11 +36,11 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw the chart with dots, with one panel for each column that the samples contain.
 
-    The values of different cells, for example of different message sizes, can differ so much that a reader cannot see
-    small differences between the contestants.
+    If the chart has several cells (for example, message sizes) and a reference, each column has two panels: one with
+    the values, and one with the ratios of the values to the reference. Without the ratios, a reader could not see small
+    differences between the contestants, because the values of different cells differ much more.
 
-    A chart with several cells and a reference therefore has two panels for each column: one with the values, and one
-    with the ratios of the values to the reference. Such a chart contains only the columns with `compare`.
+    A chart with ratios leaves out the columns whose field `compare` is False.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

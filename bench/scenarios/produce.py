@@ -117,7 +117,7 @@ def command(
     warm_up_seconds: float,
     empty: bool,
 ) -> None:
-    """Measure how many records per second a producer gets acknowledged, and the broker's CPU time for a record.
+    """Measure how many records per second a broker acknowledges, and the broker's CPU time for a record.
 
     HMB and Kafka 4.3.0 run alternately, after the same warm-up. Each round compares two runs, one of each broker.
 

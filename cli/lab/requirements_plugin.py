@@ -187,10 +187,10 @@ def place(error: BaseException) -> str:
 
 
 def failed_call(error: BaseException) -> str:
-    """Return the call that raised an exception, such as `lookup([(9, 100)], 8) raises `.
+    """Return the beginning of an error message, for example `lookup([(9, 100)], 8) raises `.
 
-    The result is the beginning of an error message. In the example, the check has called the function `lookup` of the
-    answer, and this function has raised the exception.
+    In the example, the check has called the function `lookup` of the answer, and this function has raised the
+    exception.
 
     The check's own code can also raise the exception: for example, if an answer returns None, and the check uses None
     as a list. In this case, the result contains the code of the check. If the traceback contains no line of the check,

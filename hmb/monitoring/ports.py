@@ -11,9 +11,9 @@ The links to the state and to the page contain a token, which the broker stores 
 the broker uses the same token, so a page that is open in a browser continues.
 
 *Other computers.* The state shows names of topics and clients, and the page also shows the values of records. If other
-computers can reach the address of such a port, the port therefore needs TLS and a login. Without them, the broker does
-not start. TLS uses the settings `ssl.keystore.*` of the broker. A user logs in with the name and the password that
-clients use for SASL.
+computers can reach the HTTP port of the state or of the page, this port therefore needs TLS and a login. Without them,
+the broker does not start. TLS uses the settings `ssl.keystore.*` of the broker. A user logs in with the name and the
+password that clients use for SASL.
 """
 
 from __future__ import annotations

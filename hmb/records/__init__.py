@@ -34,7 +34,7 @@ You can skip the following modules when you read this folder for the first time:
 - `builder`, `consumer_record`  the batch that a producer is filling, and the record that a consumer returns
 - `aborted`    finds the batches that belong to aborted transactions
 - `filtering`  removes records from a batch, for compaction
-- `partial_records`  decodes only the fields of records that a broker checks
+- `partial_records`  decodes only the offset and the timestamp of each record, and whether the record has a key
 - `legacy`     messages v0 and v1, the formats of 2012 to 2017, and their conversion
 - `fast`       functions that encode and decode records faster
 - `annotate`, `annotate_frame`  show the meaning of every byte, for the commands `hmb decode` and `hmb dump-log`

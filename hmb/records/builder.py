@@ -56,10 +56,10 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1, if this is possible without decoding.
+        """Return the records as uncompressed messages of magic 0 or 1, or None if a record does not belong to a run.
 
-        The method can convert records from `append_values` whose values have the same length (a run, see
-        `fast.value_runs`). If the builder contains any other record, the method returns None.
+        A run consists of records that one call of `append_values` has added, and whose values have the same length (see
+        `fast.value_runs`). The method can convert a run without decoding its records.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

@@ -1,8 +1,9 @@
 """Lists the names of settings that only Kafka's Java clients have.
 
 A query that was written for Spark's Kafka connector may set options that only Kafka's Java clients have. HMB's client
-does not need these options, so the data source ignores them. It refuses an unknown option only if the name is similar
-to a known one, because it is then probably a spelling mistake. The names in this list are never refused.
+does not need these options, so the data source ignores them. The data source refuses any other unknown option if its
+name is similar to a known name, because it is then probably a spelling mistake. It never refuses the names in
+`JAVA_SETTINGS`, even if they are similar to known names.
 
 Source: the classes ConsumerConfig and ProducerConfig of Kafka 4.3.
 """

@@ -231,7 +231,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the next offset to read of each partition. A new partition begins at its log start offset.
+        """Return, for each partition, the offset at which the next batch begins.
+
+        `before` contains the end of the last batch for each partition, and `end` the end of the next batch. A partition
+        that is only in `end` is new, and begins at its log start offset.
 
         Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """

@@ -141,9 +141,10 @@ class RequestRecord:
     ) -> list[RecordedRequest]:
         """Wait until at least `count` matching requests are recorded, and return all of them.
 
-        `selection` contains further arguments of the method `of`, for example a topic. All recorded requests count,
-        even the requests before this call. To count only new requests, call `clear` first. `timeout` is in seconds of
-        real time. Raises NameNotFound for an unknown name, and RequestsMissing after the timeout.
+        `selection` selects the requests: it contains the arguments `topic`, `client_id` or `error` of
+        `RequestRecord.of`. All recorded requests count, even the requests before this call. To count only new requests,
+        call `clear` first. `timeout` is in seconds of real time. Raises NameNotFound for an unknown name, and
+        RequestsMissing after the timeout.
         """
         with self._changed:
             self._changed.wait_for(lambda: len(self.of(api, **selection)) >= count, timeout)

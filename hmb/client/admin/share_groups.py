@@ -47,8 +47,8 @@ class ShareOffset(NamedTuple):
     - `complete` is the number of records with a complete delivery. Records below the start offset are not counted.
     - `released` is the number of records that wait for another delivery. A consumer has released these records, or has
       not acknowledged them in time.
-    - `delivery_count`: no complete or released record was delivered more often than this number. It is 0 if no such
-      record exists.
+    - `delivery_count` is the greatest number of deliveries of one of these complete or released records. It is 0 if
+      no such record exists.
     """
 
     start_offset: int | None

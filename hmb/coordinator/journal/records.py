@@ -20,8 +20,10 @@ commit.
 
 This module does not declare all record types of `__consumer_offsets`. The packages `share` and `streams` declare the
 records of share groups (KIP-932) and of streams groups (KIP-1071). If a record has an unknown type, `decode_key` raises
-`UnknownRecordType`, and the reader of the log skips the record. The class variable `written` of a value is the version
-that Kafka 4.3 writes. Kafka 4.3 reads all versions.
+`UnknownRecordType`, and the reader of the log skips the record.
+
+Each `...Value` class has a class variable `written`: the version in which HMB writes new values. Kafka 4.3 writes the
+same version. HMB and Kafka 4.3 can both read values in all declared versions.
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """

@@ -38,8 +38,8 @@ class RecordedSteps:
     - `writes` contains one `Write` for each step that has changed the group. The caller takes the writes from this list
       and stores them.
     - `_records` contains the records of the current step.
-    - `_replaced` contains the tombstones of the group that this group has replaced. They are part of each write until a
-      write succeeds.
+    - If this group has replaced another group, `_replaced` contains the tombstones that delete the records of the other
+      group. Each write contains these tombstones, until a write succeeds.
     """
 
     def __init__(

@@ -4,10 +4,11 @@ A consumer that reads only committed records cannot read past the first open tra
 until the coordinator writes the marker that ends the transaction. If the disk loses a marker that was already written,
 the coordinator does not write the marker again, and the consumer waits forever.
 
-At each start, the broker therefore looks for hanging transactions: it compares the open transactions of all logs with
-the state of the coordinator. If a transaction is open in a log, but not open in the coordinator's state, the broker
-writes a new marker into the log:
-- The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
+Consumers could wait forever for the end of a hanging transaction. At each start, the broker therefore looks for hanging
+transactions: it compares the open transactions of all logs with the state of the coordinator. If a transaction is open
+in a log, but not open in the coordinator's state, the broker writes a new marker into the log:
+- The broker writes a COMMIT marker if the coordinator's state shows that this producer has committed this transaction.
+  To recognize the transaction, the broker compares the epochs in the log and in the state (`_is_committed`).
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.
 

@@ -26,10 +26,10 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """A sum of offsets for one task, with one offset for each changelog partition of the task.
+    """A sum of offsets: the sum over all changelog partitions of one task.
 
-    In the field `task_offsets`, the sum adds the offsets up to which the task has restored its state. In the field
-    `task_end_offsets`, the sum adds the end offsets of the partitions.
+    In the field `task_offsets`, the sum adds for each partition the offset up to which the task has restored its state.
+    In the field `task_end_offsets`, the sum adds for each partition its end offset.
     """
 
     subtopology_id: str = t.string()

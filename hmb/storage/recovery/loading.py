@@ -5,8 +5,8 @@ manifest (a list of all segments) shows whether another process has changed a fi
 
 After a kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its
 indexes, because the manifest does not contain the final size of this segment. If Kafka has used the directory, the
-manifest is missing or out of date, and HMB ignores it. After a kill without a usable manifest, the broker checks each
-segment that ends after the recovery point.
+manifest is missing or out of date, and HMB ignores it. If the broker was killed and has no valid manifest, it checks
+each segment that ends after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
