@@ -71,7 +71,7 @@ The functions that handle a Produce request, in the order of their calls:
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `_Appends.append` finds the log of one partition
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
-7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py` calls step 8), and then appends it (step 9)
+7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py` calls step 8), then appends it (step 9)
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/log.py` `Log.append_prepared` takes the lock, recognizes a batch sent twice, and assigns offsets
 10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
@@ -158,10 +158,10 @@ The Fetch tour names one function in each step. These functions and modules come
 - After step 9, the dispatcher returns the frame to `AcceptedConnection._serve` (`broker/network/connection.py`), which
   calls `ResponseQueue.send` (step 10).
 
-Step 5 of the Fetch tour returns a region of a file as an object, a `FileRegion` (`storage/files/virtual.py`). The
-handler stores this object in the field `records` of the response. The function `records` in `protocol/primitives.py`
-puts the object into the frame as one part, and step 11 sends the region. No function between these steps reads the
-bytes of the region.
+In the Fetch tour, `Segment.read` (step 5) returns a region of a file as an object, a `FileRegion`
+(`storage/files/virtual.py`). The handler stores this object in the field `records` of the response. The function
+`records` in `protocol/primitives.py` puts the object into the frame as one part, and `_send_region` (step 11) sends the
+region. No function between these two steps reads the bytes of the region.
 
 Both requests of the next tour, JoinGroup and SyncGroup, also take steps 1 to 4 of the Produce tour first.
 

@@ -9,8 +9,9 @@ accepts numbers with units. In each line, the two settings have the same value:
 `plain_value` accepts values with and without a unit, and returns the plain number that Kafka uses. A value without a
 unit stays unchanged. If the name of a setting shows no unit, its value also stays unchanged.
 
-The commands and the embedded broker call `plain_value` for each setting that a user passes to them. A request contains
-only the plain number. So a user can also write units when a command sends settings to Apache Kafka.
+The commands and the embedded broker call `plain_value` for each setting that a user passes to them. For example,
+`plain_value` converts the value `1h` of `retention.ms` to `3600000`. A request contains only this plain number, so a
+user can also write units in a command that sends settings to Apache Kafka.
 
 A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
 

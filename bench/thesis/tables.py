@@ -138,10 +138,10 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Return the runs with the Kafka release `generation`, and all runs without Kafka, by cell and scenario.
+    """Group the runs of one Kafka release by their cell and their scenario. A cell is a message size and a batch size.
 
-    The result is a dict in a dict: cell -> number of the scenario -> list of runs. A cell is a message size and a batch
-    size.
+    The result is a dict in a dict: cell -> number of the scenario -> list of runs. `generation` is the Kafka release.
+    The result also contains all runs without Kafka.
     """
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {

@@ -1,9 +1,9 @@
 """`hmb consume`: print the records of topics.
 
-`hmb consume` prints all records of a poll with one call of write(), and without a buffer. Without a buffer, a program
-that reads the output receives each record at once. With one call for many records, the cost for each record is small.
-For example, a poll returns 3,000 records. The command converts them to one bytes object, and one write() sends this
-object to standard output.
+`hmb consume` prints all records of a poll with one call of write(), and without a buffer. Because no buffer holds
+records back, a program that reads the output receives all records of a poll immediately after the poll. Because one
+call writes many records, the cost for each record is small. For example, a poll returns 3,000 records. The command
+converts them to one bytes object, and one write() sends this object to standard output.
 
 If a topic does not exist yet, `hmb consume` does not end with an error, because users often start a consumer before the
 producer. The command prints a note and waits until somebody creates the topic. After that, the command prints all

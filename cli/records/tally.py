@@ -82,11 +82,13 @@ class Tally:
         """Count the records of a chunk that was delivered or has failed.
 
         `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered. If
-        `error` is not None, it is the reason of the loss, and usually the record at the index `invalid` has caused it.
+        `error` is not None, this error has caused the loss. In most cases, the record at the index `invalid` has caused
+        the error.
 
         The producer can put records of two chunks into one batch. If a record of one chunk is invalid, the batch fails,
-        and records of both chunks are lost. For the other chunk, `caused_elsewhere` is true. The tally then waits for
-        the error of the chunk with the invalid record, and reports this error.
+        and records of both chunks are lost. For the other chunk, whose records have not caused the error,
+        `caused_elsewhere` is true. The tally then waits for the error of the chunk with the invalid record, and reports
+        this error.
         """
         with self._changed:
             del self._in_flight[chunk]

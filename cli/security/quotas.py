@@ -141,7 +141,7 @@ def delete(names: tuple[str, ...], entity: ClientQuotaEntity, client: ClientConf
 
 
 def _check_keys(entity: ClientQuotaEntity, keys: Iterable[str]) -> None:
-    """Raise click.UsageError if the user has named no entity, or if the entity cannot have one of these quotas.
+    """Raise click.UsageError if the user has named no entity, or if a quota in `keys` is not allowed for the entity.
 
     An entity is a user, a client id, an IP address, or a default. For example, the default `--user-defaults` stands for
     all users without a quota of their own.

@@ -106,9 +106,9 @@ class Drawing:
     ) -> Box:
         """Draw a rectangle with lines of text in the middle of the rectangle. Return the rectangle.
 
-        `size` is the size of the text in pixels. If `size` is None, the text has the usual size. If the box is too low
-        for this size, the text is smaller. Raises DrawingError if a line is wider than the box, or if the box is not on
-        the canvas.
+        `size` is the size of the text in pixels. If `size` is None, the text has the usual size, or a smaller size if
+        the height of the box is too small for all lines. Raises DrawingError if a line is wider than the box, or if the
+        box is not on the canvas.
         """
         if size is None:
             size = TEXT_SIZE if height > TEXT_SIZE * LINE * len(lines) else TEXT_SIZE - 2

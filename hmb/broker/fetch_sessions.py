@@ -2,8 +2,8 @@
 
 A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
 new records. Without a session, each request and each response contains all thousand partitions. In a session, the
-broker remembers the partitions that the consumer fetches, and the offsets in the last response about each partition.
-The requests and responses of a session contain only changes.
+broker remembers the partitions that the consumer fetches. For each partition, it also remembers the high watermark and
+the log start offset that it has sent last. The requests and responses of a session contain only changes.
 
 A partition has *news* if the broker has records or an error for this partition. A partition also has news if its high
 watermark or its log start offset has changed since the last response. The arrow in this example separates the

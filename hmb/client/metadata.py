@@ -257,9 +257,9 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         """Hold the lock during a `with` block. If the lock is not free, wait for it.
 
-        The thread that holds the lock may wait for each broker, one after the other, for up to `timeout` seconds each.
-        Another thread therefore waits for the lock for at most `timeout * (number of addresses + 1)` seconds. Then it
-        raises ConnectionFailed.
+        The thread that holds the lock may wait for each known address, one after the other, for up to `timeout` seconds
+        each. Another thread waits for the lock for at most this time, plus one more `timeout` as a reserve. If the lock
+        is still not free, the waiting thread raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):

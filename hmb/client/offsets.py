@@ -7,9 +7,10 @@ An application can name an offset in these ways:
     FromStart(10)           10 offsets after the first offset of the log
     AtTime(1700000000000)   the first record at or after this time (ms since 1970); if all records are older, the end
 
-A number that is not negative is already an offset. For all other values, the client sends a ListOffsets request to the
-leader of the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the
-offset of the first record at or after this timestamp.
+If the application passes a number that is not negative, this number is the offset, and the client sends no request. In
+all other cases, for example "earliest" or `AtTime`, the client sends a ListOffsets request to the leader of the
+partition. A ListOffsets request contains a timestamp for each partition, and the response contains the offset of the
+first record at or after this timestamp.
 
 Two timestamps in a ListOffsets request are special: -2 means the first offset of the log, and -1 means the end of the
 log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open

@@ -16,7 +16,8 @@ the topics, send all records above this clock again. Each record then counts exa
 each step.
 
 The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
-partitions. In each snapshot, the bolts save their states at the clock C of this snapshot in the snapshot store:
+partitions. In a snapshot with the clock C, each bolt stores its state at C. The states of all bolts go to the snapshot
+store:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

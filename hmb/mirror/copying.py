@@ -43,8 +43,9 @@ class SourceBatch(NamedTuple):
 class CopiedBatch(NamedTuple):
     """A batch for a Produce request, with the source offsets of its records.
 
-    Each run in `source_runs` consists of records with consecutive source offsets. The target offsets are not known yet.
-    So the field `target` of a run is the index of its first record in the batch.
+    Each run in `source_runs` consists of records with consecutive source offsets. The field `target` of a run should
+    contain the target offset of the run's first record, but this offset is not known before the target has written the
+    batch. Until then, the field contains the index of this record in the batch.
     """
 
     data: bytes

@@ -15,9 +15,9 @@ Kafka has two versions of transactions (KIP-890), and a mirror uses version 1. I
 request that adds its partitions to the transaction. This would save little, because a mirror sends such a request only
 about once a second.
 
-In version 2 of transactions, a Kafka broker can also refuse a batch while it still writes the markers of the previous
-transaction. The mirror would then have to send this batch and all later ones again. With version 1, this does not
-happen.
+Version 2 of transactions also has a disadvantage: a Kafka broker can refuse a batch that arrives before the broker has
+written all markers of the previous transaction. The mirror would then have to send this batch and all later batches
+again. With version 1, this does not happen.
 """
 
 from __future__ import annotations

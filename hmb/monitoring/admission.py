@@ -82,8 +82,8 @@ class Admission:
     def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
         """Return whether the reader of a stream still has access, so that the stream may continue.
 
-        A reader can also send a password in the header `Authorization: Basic`. The password is then checked only at the
-        start of the stream.
+        If a reader has sent a password in the header `Authorization: Basic` instead of the cookie of a session, this
+        method returns True. The password of such a reader is checked only at the start of the stream.
         """
         if reader.user is None:
             return not self.requires_login or is_equal(proofs.given_token, self.owner_token)

@@ -91,8 +91,9 @@ class Sampler:
     def rates(self) -> SampleRates:
         """Return the rates since the oldest sample of the last minute. If this sample is too new, all rates are None.
 
-        The time since the sample is rounded to whole seconds. Otherwise the rate of each partition would change with
-        each state, even without new records, and the feed of the page would send all partitions again.
+        If the sample is at least EXACT seconds old, its age is rounded to whole seconds. Without rounding, each
+        collection of the broker's state would compute a different rate for each partition, even without new records.
+        The feed of the broker's page would then send all partitions again.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)

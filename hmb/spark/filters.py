@@ -20,10 +20,11 @@ Example: partition `weather-0` contains the offsets 0 to 719,999, one record for
 '2026-01-31 23:00'` matches the records of the last hour. ListOffsets returns offset 716,400 for this time, and the
 query reads 3,600 records.
 
-Why the end of a query needs the option `maxLateness`: producers set the timestamps, so a record with an old timestamp
-can follow at any later offset. Only the user knows how late records can be. With `maxLateness=10m`, the reader ends at
-the first record that is at least ten minutes newer than the end of the filter. If the broker sets the timestamps (the
-topic's setting `message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
+A query with an upper limit for the timestamp can end early only with the option `maxLateness`. Producers set the
+timestamps, so even after a record that is newer than the limit, the log can contain records that are older than the
+limit. Only the user knows how late such records can be. With `maxLateness=10m`, the reader ends at the first record
+that is at least ten minutes newer than the end of the filter. If the broker sets the timestamps (the topic's setting
+`message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
 
 Why `pushFilters` is off by default: Spark 4.3.0 stores the ranges of a query in the DataFrame that `load()` has
 returned, and uses them for later queries of this DataFrame. In this program, the first query reads only the range of

@@ -10,12 +10,13 @@ members. A thread that waits for an event does not use this clock, but the real 
 early, and clients would lose their connections. This table shows from which clock the broker reads the time for each
 purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
-                       min.compaction.lag.ms, max.compaction.lag.ms, the age of tombstones, the expiry of idle
-                       producers, transactions, transactional ids and committed offsets, KIP-848 assignment intervals
+                       min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
+                       tombstones, the expiry of idle producers, transactions, transactional ids and committed offsets
     monotonic_ms       deadlines of group members: session, rebalance, initial delay, revocation
     time.monotonic     the wait of a fetch, deadlines of requests and sockets, the stop of a broker, intervals of
                        housekeepers, the rate of compaction and its pause after an error
-    the system's time  the removal of unused fetch sessions, the first producer id after the file of these ids was lost
+    the system's time  the removal of unused fetch sessions; the next producer id if the file with this id is lost or
+                       damaged (the time in ms is greater than all assigned ids)
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.

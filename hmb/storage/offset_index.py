@@ -18,8 +18,9 @@ A look-up in the offset index uses binary search to find the greatest entry at o
 then scans the log from the position in this entry until it finds the batch. Because of this scan, the index need not
 contain an entry for each batch.
 
-The file of an offset index has no header and no checksum. If it is damaged, the broker rebuilds it from the log. Kafka
-first fills the file with zeros, and cuts the unused zeros off when it closes the segment.
+The file of an offset index has no header and no checksum. If it is damaged, the broker rebuilds it from the log. The
+broker also rebuilds a file that ends with zeros. Such a file can come from Kafka, because Kafka first fills the file
+with zeros, and cuts the unused zeros off only when it closes the segment.
 
 Source: Juchli and Wolf's thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """

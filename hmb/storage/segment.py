@@ -168,14 +168,14 @@ class Segment:
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
         """Return a region of the file that begins with the batch that contains `offset`, or with the next batch.
 
-        The region ends at or before the position `end`. Return None if no batch at or after `offset` begins before
-        `end`.
+        Return None if the part of the file before the position `end` contains no such batch. The region ends at or
+        before `end`.
 
         The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
-        complete: otherwise a reader with a small limit could never read it.
+        complete, even if it has more bytes: otherwise a reader with a small limit could never read it.
 
-        `next_offset` is the first offset after the position `end`. Raises DamagedSegment if the first batch ends at or
-        after `next_offset`. Also raises OSError.
+        All offsets before the position `end` must be below `next_offset`. Raises DamagedSegment if the first batch
+        contains `next_offset` or a greater offset. Also raises OSError.
         """
         found = self.find(offset, end)
         if found is None:

@@ -174,8 +174,8 @@ class ManualClock:
 
         If `with_members` is true, the list also contains the ms until the next deadline of a group member.
 
-        A deadline that has passed is still set only if the work at this deadline failed. The list does not contain such
-        a deadline, because a periodic task of the broker does this work later.
+        The list does not contain deadlines that have passed. If such a deadline remains set, the work at this deadline
+        has failed, and a periodic task of the broker does this work later.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:

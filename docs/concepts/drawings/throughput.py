@@ -19,9 +19,9 @@ def bytes_of_record(count: int) -> float:
 
 
 def overhead() -> Drawing:
-    """Draw one bar for each size of a batch: batches of 1, 2, 5 and more records.
+    """Draw one bar for each batch: batches of 1, 2, 5 and more records.
 
-    The value of each record has 100 bytes. The height of a bar shows the size of the batch, divided by the number of
+    The value of each record has 100 bytes. The height of a bar shows the bytes of the batch, divided by the number of
     its records.
     """
     sizes = {count: bytes_of_record(count) for count in COUNTS}

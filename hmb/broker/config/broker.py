@@ -1,8 +1,9 @@
 """Declares the broker's settings, with the names of Kafka's `server.properties`.
 
 Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
-maximum. A subject with many settings is a *part*: an object in a field of its own. The class of the part declares the
-settings. For example, `config.share.session_timeout` is the value of `group.share.session.timeout.ms`.
+maximum. If a subject such as share groups has many settings, a class of its own declares them. One field of
+`BrokerConfig` then contains an object of this class, which is called a *part*. For example,
+`config.share.session_timeout` is the value of `group.share.session.timeout.ms`.
 
 A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
 

@@ -58,11 +58,11 @@ class ConfigStore:
         groups: Mapping[str, Mapping[str, str]] | None = None,
         client_metrics: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Write new settings of all brokers, of all groups or of all client metrics to the file. Raises OSError.
+        """Write new settings to the file: of all brokers, of all groups, or of all subscriptions of client metrics.
 
         If an argument is None, the file keeps its settings of this kind. For example, if `brokers` is None, the
         settings of all brokers do not change. If a broker, a group or a subscription has no settings, the file does not
-        contain its name.
+        contain its name. Raises OSError.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

@@ -58,7 +58,8 @@ class Server:
     ) -> None:
         """Bind the listeners. Serve at most `most_connections` connections at the same time.
 
-        `security` contains the security of each listener. A listener that is not in `security` has no security.
+        `security` maps the name of a listener to its settings for TLS and logins. A listener without an entry uses
+        neither TLS nor logins.
 
         Clients can connect as soon as the listeners are bound, but the server answers no request before `start` is
         called. Raises BindError.

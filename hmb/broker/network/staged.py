@@ -1,8 +1,8 @@
 """The staged server of the thesis: several threads share the work on each request (setting `threading=staged`).
 
-Readers can study the staged server, and compare its speed with the simpler server in server.py. A request passes
-through three stages, and each stage has its own threads. Queues connect the stages. The thesis calls these queues
-*channels* (chapter 9.1, figure 9.2):
+The staged server exists so that students can study its code, and compare its speed with the simpler server in
+server.py. A request passes through three stages, and each stage has its own threads. Queues connect the stages. The
+thesis calls these queues *channels* (chapter 9.1, figure 9.2):
     processor (one per connection)  reads frames
         | request channel: bounded, for all connections
     API handler (num.io.threads)    decodes, handles, encodes

@@ -7,8 +7,8 @@ clock, which is never set back.
 
 Two threads call a member's methods. A lock protects the member during each call (see `membership`). Each thread repeats
 its steps:
-    membership thread    next_request, send the request, response_received or request_failed
-    consumer's thread    next_call, call the rebalance listener, call_finished, fetch records
+    membership thread    calls `next_request`, sends the request, calls `response_received` or `request_failed`
+    consumer's thread    calls `next_call`, calls the rebalance listener, calls `call_finished`, fetches records
 
 A member's requests go to the group's coordinator, with one exception: any broker can answer a `TopicLookup`.
 """

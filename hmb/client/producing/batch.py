@@ -114,8 +114,9 @@ class ProducerBatch:
     changes `records`, `data`, `numbers`, `attempts`, `uncertain_attempts` and `retry_at`.
 
     The accumulator's lock guards `completed`, because `Accumulator.abandon` sets this field in another thread. The
-    owning thread may read `completed` without the lock, because `Accumulator.done` and `Accumulator.split` check the
-    field again under the lock.
+    owning thread may read `completed` without the lock. If it reads False although another thread is just setting True,
+    nothing goes wrong: before `Accumulator.done` and `Accumulator.split` change the queue, they check the field again
+    under the lock.
     """
 
     queue: PartitionQueue

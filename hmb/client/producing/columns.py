@@ -2,8 +2,8 @@
 
 An Arrow column of type binary or string has two buffers. One buffer contains all values, one after another. The other
 buffer contains the position at which each value ends. This module reads the values directly from the first buffer,
-because pyarrow would create an object for each value, which costs time. This module does not import pyarrow, because a
-program with an Arrow column has already imported pyarrow.
+because pyarrow would create an object for each value, which costs time. The module needs no import of pyarrow, because
+it only calls methods of the column. So a program without Arrow columns does not need pyarrow.
 """
 
 from __future__ import annotations

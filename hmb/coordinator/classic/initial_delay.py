@@ -12,9 +12,9 @@ For example, the initial rebalance delay is 3 s, and the rebalance timeout is 10
 second 0, and B joins at second 2. The first wait ends at second 3. Because B has joined during this wait, the group
 waits again until second 6. No member joins in the second wait, so generation 1 starts at second 6 with A and B.
 
-Now suppose that a new member joins in each wait. With an initial rebalance delay of 3 s and a rebalance timeout of 10
-s, the waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because all waits together take at most the
-rebalance timeout.
+In another example, a new member joins during each wait of the group. With an initial rebalance delay of 3 s and a
+rebalance timeout of 10 s, these waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because all waits
+together take at most the rebalance timeout.
 
 Source: KIP-134; Kafka's `group.initial.rebalance.delay.ms`.
 """

@@ -19,7 +19,7 @@ to a heartbeat after the records in `writes` are on disk. The parameter `now` is
 jumps. The function `clock` returns the time in ms since 1970.
 
 Invariants:
-- At most one member has a partition in its mapping `assigned` or `revoking`, so no partition has two owners.
+- Each partition is in the mapping `assigned` or `revoking` of at most one member, so no partition has two owners.
 - The epoch of a member is at most the assignment epoch.
 - If all changes of a group are stored and the coordinator restores the group from its records, the restored group is
   equal to the old group.

@@ -4,9 +4,9 @@ A client chooses the expression, and the broker matches it with the name of ever
 Python's module `re` can be very slow: for the expression `(a+)+b`, each further `a` in a name doubles the time. This
 module therefore uses the library RE2, which reads each character of a name only once.
 
-Kafka also requires the syntax of RE2 for regular expressions. Kafka uses RE2/J, a version of RE2 in Java. This module
-uses Google's RE2 (the package google-re2). Both libraries accept the same syntax, but their error messages differ.
-`KAFKAS_REASONS` translates the messages.
+Kafka requires the syntax of RE2 for regular expressions, so that no expression of a client can slow a broker down.
+Kafka uses RE2/J, a version of RE2 in Java. This module uses Google's RE2 (the package google-re2). Both libraries
+accept the same syntax, but their error messages differ. `KAFKAS_REASONS` translates the messages.
 
 A member's regular expression must match the whole name of a topic. For example, `orders-.*` matches "orders-eu" but not
 "my-orders-eu".

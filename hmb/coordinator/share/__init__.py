@@ -22,8 +22,9 @@ immediately, and they are Available again. If A hangs, its connection stays open
 then time out after 30 s. In both cases, B then acquires 105 to 109, and their delivery count becomes 2.
 
 If a member crashes or releases a record, the broker delivers the record again. A group can therefore receive a record
-more than once, and after records with greater offsets. If no member accepts the record in five deliveries
-(`share.delivery.count.limit`), the broker archives the record: the group never delivers it again.
+more than once. It can also receive a record after other records that have greater offsets. If no member accepts the
+record in five deliveries (`share.delivery.count.limit`), the broker archives the record: the group never delivers it
+again.
 
 Read the modules of this folder in this order:
 - `states`            the delivery states of a record, and the table that defines them

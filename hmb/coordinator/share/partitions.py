@@ -10,8 +10,8 @@ with acknowledgements for several partitions first calls `begin_acknowledge` for
 sync.
 
 For example, member A acknowledges the records 100 to 104 of orders-0. The thread of its connection takes the lock,
-changes the run of these records to Acknowledged, adds one record to the journal's queue, and releases the lock. Member
-B can now acquire other records, while A's thread waits for the disk.
+changes the state of these records to Acknowledged, adds one record to the journal's queue, and releases the lock.
+Member B can now acquire other records, while A's thread waits for the disk.
 
 If the share coordinator cannot store a change, the broker discards the share-partition. The next request loads the
 share-partition again from the stored state. This state does not contain which records were Acquired, so they are

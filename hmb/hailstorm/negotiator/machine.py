@@ -67,8 +67,9 @@ class Negotiator:
         Return None if none of these events has occurred. Also return None if another negotiator has begun a newer
         epoch, because the snapshot store then refuses the epoch of this negotiator.
 
-        Raises SnapshotError if the store cannot record the start of an epoch, or that the snapshots of all processors
-        are complete.
+        Raises SnapshotError if the store cannot record the start of an epoch. If the store cannot record that a
+        snapshot is complete, this method raises no error: the topology continues without this snapshot. But if the
+        topology ends with this snapshot, the new master state contains the error.
         """
         situation = self._situation(view)
         for step in self.steps:

@@ -2,7 +2,8 @@
 
 The state machines of this folder exist for one epoch. A participant makes a new state machine in each epoch, and
 restores the snapshot that the negotiator chose. A participant reacts to the phases of the master state:
-    Initialize      drop the old state machine; report the clocks of its snapshots (a spout also reports its start)
+    Initialize      drop the old state machine; report the clocks of the processor's snapshots in the snapshot store
+                    (a spout also reports the offset at which it begins if it has no snapshot)
     SpoutsRewind    make a state machine at the clock, restore its snapshot, and report that it is ready
     later phases    pass each master state to the state machine
 

@@ -12,10 +12,13 @@ whole state. The state of a bolt goes through these stages:
 While the state A of a snapshot is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to
 enter A at this time. The low water mark has reached the clock of the snapshot, so all tuples for A have arrived.
 
-A bolt with windows has two further values. The first is the number of late tuples. During a snapshot, this number is
-split into two: the late tuples below the clock, which are stored with A, and the late tuples above the clock. The
-second value is the event time up to which the bolt has dropped windows. This event time is stored with A. The event
-time is never split, because it changes only when a snapshot begins.
+A bolt with windows has two further values, and a snapshot also stores them. The first value is the number of late
+tuples. During a snapshot, the bolt counts the late tuples below the clock of the snapshot and the late tuples above it
+separately. The snapshot stores only the number of the late tuples below its clock.
+
+The second value of a bolt with windows is the event time up to which the bolt has dropped windows. A snapshot stores
+this event time, too. The event time needs no second copy during a snapshot, because it changes only when a snapshot
+begins.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """

@@ -3,7 +3,8 @@
 The thread of a processor repeats a loop of four steps:
     1. take payloads or a notice (of a new master state, or of the end of a save) from the mailbox;
        a spout that is not paused takes records from its partition
-    2. pass them to the participant or to its state machine
+    2. pass a master state to the `Participant`, which makes the processor's state machine in each epoch;
+       pass everything else to this state machine
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
 

@@ -12,8 +12,10 @@ When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. I
 `write` later updates the clock in the row, but only if the row still has this epoch. If a later start of the sink has
 changed the epoch, the earlier sink instance rolls its transaction back and ends.
 
-In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. If `open`
-finds a row with an old key, and the sink receives all topics in the row's clock, `open` gives the row the new key.
+In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Such a row
+does not show to which topology it belongs. If `open` finds a row with an old key, it therefore compares the topics in
+the row's clock with the topics whose tuples the sink receives. If the sink receives all topics in the clock, the row
+can belong to this sink, so `open` gives the row the new key.
 """
 
 from __future__ import annotations

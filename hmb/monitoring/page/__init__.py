@@ -14,9 +14,10 @@ watermark, and the active segment with its new size. The page moves the line of 
 of the segment longer.
 
 *Security.* The broker prints a link to the page, and the link contains a token. The first request exchanges this token
-for a cookie, so that the browser's address line does not show the token. The header Content-Security-Policy forbids the
-page to load scripts or styles from another host, or to send requests to it. The scripts put names, keys and values into
-the page only as text, so markup in them has no effect.
+for a cookie, so that the browser's address line does not show the token. Because of the header Content-Security-Policy,
+the browser loads the page's scripts and styles only from this broker, and lets the page send requests only to this
+broker. The scripts put names, keys and values into the page only as text, so HTML tags in a name, key or value have no
+effect.
 
 *Cost.* While no page is connected, the broker sends no changes and records no requests. While a page is connected, the
 feed needs at most 20 % of one processor, unless one collection of the state takes more than 0.5 s. After such a long

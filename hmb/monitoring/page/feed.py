@@ -13,9 +13,10 @@ For example, a client sends records to all of 100 partitions. The feed then need
 collection of the state. It begins a collection every 180 ms, so it needs 3 % of one processor (5 of 180 ms). If 200 of
 1,000 partitions change, a collection needs 16 ms, and the feed needs 9 % of one processor.
 
-If a collection of the state needs more than 36 ms of processor time, the feed's thread then waits for four times as
-long. So the feed does not need more than 20 % of one processor. The thread never waits for more than 2 s. If a
-collection takes more than 0.5 s, the feed therefore needs more than 20 %.
+After each collection of the state, the feed's thread rests for at least four times the processor time that a collection
+needs. So the feed does not need more than 20 % of one processor. For collections of up to 36 ms, this rule changes
+nothing, because 36 ms and a rest of four times 36 ms together are the usual 180 ms. The thread never rests for more
+than 2 s. If a collection takes more than 0.5 s, the feed therefore needs more than 20 %.
 
 The feed stores only the last KEPT changes. If a page is so slow that it has missed more than KEPT changes, the feed
 sends all parts of the state to this page again. Because of this limit, a slow page does not make the feed use more and

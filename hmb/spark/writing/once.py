@@ -16,25 +16,26 @@ query is a new job, so it writes all rows again (sink.py).
 
 Each run of a task has three steps:
     1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
-    2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
+    2. wait until no open transaction can change the note of the task (a committed offset), and then fetch the note
     3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
-       otherwise: write all rows and the new note (the offset  batch + 1) in one transaction
+       otherwise: write all rows and a new note in one transaction; the new offset is the number of the batch, plus 1
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-After `init_transactions`, no earlier run of the task can commit any more. So no other run can change the note after
-this run has fetched it. The transaction that writes the rows and the new note commits both or aborts both.
+The note of a task is a committed offset, which says which batch the task has written last. After `init_transactions`,
+no earlier run of the task can commit any more. So no other run can change the note after this run has fetched it. One
+transaction writes the rows and the new note, so it commits both or aborts both.
 
 Limits:
 - When a batch runs again, each task must get the same rows as before. A query that has not changed fulfils this,
   because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a row can
   belong to another task than before.
-- A committed offset has a text field, the metadata. The note stores a checksum of the task's rows there, which does not
-  depend on the order of the rows. If a repeated task has other rows than before, the task fails, so that no row is
-  lost without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at every
-  restart.
+- The note of a task is a committed offset with a text field, the metadata. The metadata contains a checksum of the
+  task's rows. The order of the rows does not change this checksum. If a repeated task has other rows than before, the
+  task fails, so that no row is lost without an error. A query that is not deterministic, for example with `rand()`,
+  would therefore fail at every restart.
 - With the option `failOnChangedRows=false`, such a query continues. A repeated task first writes its rows in a new
   transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction. Otherwise, the
   task commits the new rows in addition to the old rows, so the query writes at least once.

@@ -15,7 +15,8 @@ With the option `exactlyOnce=true`, the sink writes exactly once. Each task of a
 stores a note that the batch is written (module `once`).
 
 With `exactlyOnce=true`, a streaming query and a batch query behave differently:
-- In a streaming query, a task that runs again after a crash finds the note of its first run, and writes no row again.
+- In a streaming query, each task writes a note together with its rows: "this batch is written". If the task runs again
+  after a crash, it finds this note, and writes no row again.
 - A batch query is one job without a query id. Within the job, each row is written once, even if Spark runs its task
   again. If the job fails, the rows of its finished tasks stay committed. A second attempt is a new job, which writes
   all rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`. This

@@ -19,7 +19,8 @@ Read in this order:
                        `transaction_guards.py` contain most of them
 6. `bindings.py`       the creation, the search and the deletion of ACLs
 7. `splitting.py`      divides a request of any API into the forbidden part and the permitted part
-8. `refusal.py`        responses with error codes for any API; `identities.py` finds the items that belong together
+8. `refusal.py`        responses with error codes for any API; `identities.py` finds out which item of the response
+                       belongs to which item of the request
 9. `list_refusals.py`  responses with error codes for APIs that change lists of ACLs, quotas, users or log directories
 
 Source: KIP-11, KIP-290, KIP-801; `StandardAuthorizer` of Kafka.

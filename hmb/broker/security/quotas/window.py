@@ -62,20 +62,20 @@ class RateWindow:
     """A sliding window: the values of the last seconds.
 
     This is an example with 11 samples of 1 s and a quota of 1,000 bytes/s. A client sends three requests. The throttle
-    time is the time that the bytes need at the quota, minus the time that the samples cover:
+    time is the time that the bytes need at the quota, minus the time that the samples cover (the covered time):
 
-        time     bytes   sum of bytes   time at the quota   time of the samples   throttle time
+        time     bytes   sum of bytes   time at the quota          covered time   throttle time
          0.0 s   8,000          8,000                 8 s                10.0 s   0
          0.5 s   7,000         15,000                15 s                10.5 s   4.5 s
         12.0 s   1,000          1,000                 1 s                10.0 s   0
 
     At 0.0 s, the first of the 11 samples has just begun. The ten samples that have not begun yet count with their full
-    length, so the samples cover 10.0 s.
+    length, so the covered time is 10.0 s.
 
     At 12.0 s, the last value of the first sample is 11.5 s old. The window has 11 samples of 1 s, so it has forgotten
     this sample.
 
-    - The samples are in the order of their start, and do not overlap.
+    Invariant: the samples in `samples` are in the order of their start, and do not overlap.
     """
 
     size: WindowSize

@@ -10,8 +10,11 @@ a part of a query:
     bolt with a state               group by instance, and transformWithStateInPandas; one state for each instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
-Each row that goes from one node to the next node contains one tuple and its origin. An idempotent sink therefore
-receives each tuple with the same identity as without Spark. An example of such a row:
+Each row that goes from one node to the next node contains one tuple (the column `item`) and its origin (the other
+columns). The origin is the same as without Spark, so an idempotent sink receives each tuple with the same identity. In
+the origin, `path` lists the nodes that made the tuple. `number` contains one number for each of these nodes: the index
+of the tuple among the outputs that the node made from one input. In this example, the tuple is the fourth output (index
+3) that `split` made from one line:
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
