@@ -25,10 +25,10 @@ def count_batches(records, places, batch_size):
 
 
 def choose(waiting, number):
-    chances = [max(waiting) + 1 - count for count in waiting]
-    number %= sum(chances)
-    for partition, chance in enumerate(chances):
-        if number < chance:
+    tickets = [max(waiting) + 1 - count for count in waiting]
+    number %= sum(tickets)
+    for partition, count in enumerate(tickets):
+        if number < count:
             return partition
-        number -= chance
+        number -= count
     return None

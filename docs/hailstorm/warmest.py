@@ -24,7 +24,7 @@ def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
     return [(item[0], (count, MEAN.result(state)))]
 
 
-def warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
+def two_warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
     """Return the two cities with the highest mean. `newest` maps each city to a pair: the version and the mean."""
     means = [(city, mean) for city, (_, mean) in newest.items()]
     return [heapq.nlargest(2, means, key=lambda pair: pair[1])]
@@ -34,5 +34,5 @@ topology = Topology("warmest")
 topology.spout("weather", Spout("weather", temperature))
 mean_of_city = Bolt.keyed(MEAN, key=lambda item: item[0], value=lambda item: item[2], transform=counted_mean)
 topology.bolt("mean", mean_of_city, after="weather", parallelism=2)
-topology.bolt("warmest", Bolt.over(MapOf(Newest()), warmest, lift=lambda item: {item[0]: item[1]}), after="mean")
+topology.bolt("warmest", Bolt.over(MapOf(Newest()), two_warmest, lift=lambda item: {item[0]: item[1]}), after="mean")
 topology.sink("console", Sink(print), after="warmest")

@@ -84,20 +84,20 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` gives each partition `most - own + 1` chances.
+    """`choose` gives each partition `most - own + 1` tickets.
 
-    `most` is the largest number in `waiting`, and `own` is the number of waiting batches of this partition. The chances
-    of all partitions together are numbered from 0 on, in the order of the partitions. `choose` returns the partition
-    whose chance has the number `number % total`. `total` is the number of all chances.
+    `own` is the number of waiting batches of the partition, and `most` is the largest number in `waiting`. All tickets
+    are numbered from 0 on: first the tickets of partition 0, then those of partition 1, and so on. `choose` returns the
+    partition that has the ticket with the number `number % total`. `total` is the number of all tickets.
     """
-    for waiting, chances in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
-        expected = [partition for partition, count in enumerate(chances) for _ in range(count)]
+    for waiting, tickets in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
+        expected = [partition for partition, count in enumerate(tickets) for _ in range(count)]
         found = [answer.choose(list(waiting), number) for number in range(len(expected))]
-        case = f"waiting batches {waiting}, so the chances are {chances}"
+        case = f"waiting batches {waiting}, so the tickets are {tickets}"
         assert found == expected, f"{case}: choose with the numbers 0, 1, ... returns {found} (right: {expected})"
     for _ in range(50):
         waiting = [rng.randrange(6) for _ in range(5)]
-        chances = [max(waiting) + 1 - count for count in waiting]
-        found = Counter(answer.choose(list(waiting), number) for number in range(3 * sum(chances)))
+        tickets = [max(waiting) + 1 - count for count in waiting]
+        found = Counter(answer.choose(list(waiting), number) for number in range(3 * sum(tickets)))
         found = [found[partition] // 3 for partition in range(5)]
-        assert found == chances, f"waiting batches {waiting}: the chances are {found} (right: {chances})"
+        assert found == tickets, f"waiting batches {waiting}: the tickets are {found} (right: {tickets})"
