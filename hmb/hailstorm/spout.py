@@ -44,11 +44,12 @@ class Spout:
     offset           the position at which the spout begins if no snapshot exists: "earliest" or "latest"
     isolation_level  "read_committed" or "read_uncommitted"
     dead_letters     the topic that receives the records for which `convert` raises; if None, the topology stops
-    event_time       a function that takes a tuple and returns its event time in ms since 1970. It can be None if the
-                     topology has no windows
-    allowed_lateness time in ms; the spout drops a record whose event time is earlier than the newest event time of the
-                     partition minus `allowed_lateness`
+    event_time       takes a tuple; returns its event time in ms since 1970. None if the topology has no windows
+    allowed_lateness time in ms, see below
     idle_after       seconds; a partition without records for this time does not hold the event-time watermark back
+
+    The spout drops a record if its event time is earlier than the newest event time of the partition minus
+    `allowed_lateness`.
     """
 
     topic: str

@@ -1,7 +1,7 @@
 """CreateDelegationToken: create a token with which other programs can log in under the name of the token's owner.
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
-Permissions: none if the requester becomes the owner of the token; otherwise CREATE_TOKENS on the owner.
+Permissions: none for an own token; otherwise CREATE_TOKENS on the owner.
 Behavior: the response contains the id and the HMAC of the token. A client logs in with SCRAM: the id is its name, and
     the HMAC (in base64) its password. If the setting `delegation.token.secret.key` is missing, the request gets
     DELEGATION_TOKEN_AUTH_DISABLED (61). On a connection without authentication, and on a connection that has itself

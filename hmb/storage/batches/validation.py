@@ -92,7 +92,8 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     if has_batches != isinstance(batch, RecordBatch):
         expected = "record batches v2" if has_batches else "messages v0 and v1"
         raise invalid_record(f"Produce v{version} takes {expected}, not magic {batch.magic}")
-    if version < ProduceRequest.FIRST_VERSION_OF_ZSTD and batch.codec is Codec.ZSTD:
+    codec = batch.codec  # raises UNSUPPORTED_COMPRESSION_TYPE for an unknown codec
+    if codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional and not is_transactional:
         why = "the batch is transactional, but the request has no transactional id"

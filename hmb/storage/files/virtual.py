@@ -251,10 +251,14 @@ class DurableFile(VirtualFile):
         Raises SyncFailed if this sync or an earlier sync has failed. All later calls then also fail. Raises another
         OSError if the file cannot be opened. A later call can then succeed.
         """
+        if self._failure is not None:
+            raise self._failed()
+        # Open the file before taking `_syncing`. To open a file, this thread may have to close another one, and a file
+        # needs a sync before it is closed. That other file could be this file, if a writer has opened it meanwhile.
+        file = self.open()
         with self._syncing:
             if self._failure is not None:
                 raise self._failed()
-            file = self.open()
             self._is_unsynced = False  # If a write follows during this sync, the write sets the flag again.
             try:
                 os.fdatasync(file.fileno())

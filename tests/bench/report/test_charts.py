@@ -12,6 +12,7 @@ from hmb.bench.report.plot import command
 from hmb.bench.report.samples import Sample
 from hmb.bench.report.view import Column, SampleView
 from hmb.bench.scenarios import growth
+from hmb.bench.security.command import SecurityView
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'hmb[docs]'")
 
@@ -71,11 +72,13 @@ def test_curves_have_a_chart_for_each_thing_and_a_panel_for_each_unit() -> None:
 def test_every_published_file_has_tables_and_charts(path: Path) -> None:
     """Every published file of results has tables and charts.
 
-    Before a bug was fixed, only the benchmarks thesis, growth and threads had charts.
+    Before a bug was fixed, only the benchmarks thesis, growth and threads had charts. The benchmark security has no
+    chart, because its table of goals shows more (`SecurityView.charts`).
     """
     ((origin, samples),) = by_origin([path]).items()
     view = view_of(origin.suite)
-    assert view.charts(samples) and all(len(table.rows) > 1 for table in view.tables(samples))
+    assert bool(view.charts(samples)) is not isinstance(view, SecurityView)
+    assert all(len(table.rows) > 1 for table in view.tables(samples))
 
 
 def test_pictures_are_written_and_name_the_machine(tmp_path: Path) -> None:

@@ -24,16 +24,16 @@ Altered = IncrementalAlterConfigsRequest.AlterConfigsResource
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
     """Return a counter with the names of state files as keys.
 
-    The counter grows when the broker replaces a state file.
+    The counter grows when the broker of this test replaces a state file. Brokers of other tests do not count.
     """
     counts: Counter[str] = Counter()
     rename = Path.rename
 
     def counting(path: Path, target: Path) -> Path:
-        if path.suffix == ".tmp":
+        if path.suffix == ".tmp" and path.is_relative_to(tmp_path):
             counts[path.stem] += 1
         return rename(path, target)
 

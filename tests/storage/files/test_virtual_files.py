@@ -262,3 +262,27 @@ def test_a_log_of_many_segments_is_written_and_read_with_a_few_descriptors(open_
     log = open_log(clean=False, segment_bytes=100)
     assert len(read_all(log)) == 50
     assert len(OPEN_FILES.descriptors) <= OPEN_FILES.limit
+
+
+def test_a_sync_does_not_wait_for_itself_if_a_writer_opens_the_file_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The thread that syncs the file has to close another file first. Meanwhile a writer opens the file that is synced,
+    # and this file is then the only one that can be closed. Before a bug was fixed, the thread waited for its own lock.
+    OPEN_FILES.limit = 1
+    file = DurableFile(tmp_path / "file", exists=False)
+    make_room = OPEN_FILES.make_room
+
+    def make_room_after_a_write() -> None:
+        if threading.current_thread() is syncer:
+            writer = threading.Thread(target=file.write, args=([b"a"], 0))
+            writer.start()
+            writer.join()
+        make_room()
+
+    monkeypatch.setattr(OPEN_FILES, "make_room", make_room_after_a_write)
+    syncer = threading.Thread(target=file.sync, daemon=True)
+    syncer.start()
+    syncer.join(10)
+    assert not syncer.is_alive()
+    assert file.read(1, 0) == b"a"
