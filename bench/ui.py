@@ -4,12 +4,15 @@ These commands are examples:
     hmb bench ui
     hmb bench ui --repeat 5 --num-records 2000000
 
-The result is a table with six figures. Beside each figure, the table shows its goal. The first three figures come from
-a broker with a topic of 1,000 partitions, a partition of 1,000 segments, and 100 groups. A headless Chromium shows the
-page of this broker:
+The result is a table with six figures (measured numbers), and the goal of each. Three figures measure the web page and
+the metrics, and three figures measure how much the page slows the broker down.
+
+The first three figures come from a broker with a topic of 1,000 partitions, a partition of 1,000 segments, and 100
+groups. A headless Chromium shows the page of this broker:
 - *first drawing*: the time from the request for the page until the browser has drawn a view. The benchmark measures two
   views: one with 1,000 partitions, and one with 1,000 segments. The figure is the longer one of the two times.
-- *changes a second*: how many times a second the page shows new numbers while a producer sends 1,000 records/s.
+- *changes a second* (a rate): how many times the page shows new numbers in one second, while a producer sends 1,000
+  records/s.
 - *metrics*: the time of one request for `/metrics`.
 
 The last three figures show how much the web page costs a broker. The benchmark compares two new brokers with 100

@@ -1,7 +1,8 @@
 """Tables as text, and the ratios between two contestants of a benchmark, for example HMB and Kafka.
 
-A benchmark command prints tables of its runs. The documentation makes the same tables later, from published files. A
-table is therefore made only from samples, which are the stored results of the runs.
+The result of a run is called a sample, and a file can store many samples. A benchmark command prints tables of its new
+samples. The documentation makes the same tables later, from samples in published files. The functions in this module
+therefore use samples as their only input.
 
 A ratio compares two runs of the same round. In this example, the machine becomes slower from round to round:
     round    HMB    Kafka    ratio

@@ -8,8 +8,9 @@ Each benchmark declares one `SampleView`. A view uses three terms:
 For example, `hmb bench produce` has ten cells, each with a message size and a batch size. Its contestants are HMB and
 Kafka 4.3.0, and Kafka is the reference.
 
-A column of a table shows the median and the range of a figure. If `Column.compare` is set, the next column shows the
-ratio to the reference. The last table summarizes the ratios of all cells.
+Each column of a table shows one measured number, for example the rate: its median and its range. If `Column.compare` is
+set, the next column shows the ratio to the *reference*, the contestant with which all others are compared. The last
+table summarizes the ratios of all cells.
 
 A view declares the tables and the charts of one benchmark. `hmb bench show` prints the tables, and `hmb bench plot`
 draws the charts. The documentation contains both.

@@ -40,7 +40,7 @@ class Exercise:
     name: str
     starter: str  # a file in the folder of the lab: the beginning of an answer
     check: str  # a file in the folder of the lab: the tests of the requirements
-    answer: str  # a file in the folder in which the student works: the answer
+    answer: str  # the student's answer: a file in the folder in which the student works
 
 
 FIRST = Exercise("first", "starter.py", "check.py", "answer.py")

@@ -76,7 +76,7 @@ class MirrorDisplay:
 
 
 def print_partitions(mirror: Mirror) -> None:
-    """Print one JSON line for each partition and for each offset of a group."""
+    """Print one JSON line for each partition, and one JSON line for each committed offset of each group."""
     for it in mirror.partitions.values():
         print_json(
             {"type": "partition"}

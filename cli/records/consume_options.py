@@ -1,4 +1,7 @@
-"""The options of `hmb consume`. They have the names that Kafka's tools use, and the letters that kcat and rpk use."""
+"""The options of `hmb consume`.
+
+Long names, such as `--group`, are from Kafka's tools. One-letter names, such as `-f`, are from kcat and rpk.
+"""
 
 from __future__ import annotations
 

@@ -23,10 +23,12 @@ the length of the topic's name. `hmb consume` does not support three things of r
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
 `hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
-the format, such as `v`, becomes a placeholder. To convert many records, the writer makes one column for each letter:
-for example, the values of all records. The writer then applies the template to each row of these columns. Functions
-that are written in C run these loops over the records. A call of a Python function for each letter of each record would
-take three times as long.
+the format, such as `v`, becomes a placeholder.
+
+To print many records, `hmb consume` makes a list for each letter of the format. For example, the list for `v` contains
+the values of all records. For each record, the template is then applied to the entries of this record in all lists.
+Functions written in C make the lists and apply the template. A call of a Python function for each letter of each record
+would take three times as long.
 
 For example, a poll returns three records, and the format is `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"

@@ -69,7 +69,10 @@ class Results(SphinxDirective, ABC):
         return [*self.shown(view, samples_of(document)), _source(path.name, document)]
 
     def _path(self, name: str) -> Path | None:
-        """Return the path of the result file `name`. If `name` is a benchmark, return the path of its newest file."""
+        """Return the path of a result file. `name` is the name of the file, or the name of a benchmark.
+
+        For a benchmark, return the path of its newest result file, or None if no such file exists.
+        """
         if name.endswith(".json"):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)

@@ -8,7 +8,7 @@ For example, the chapter on the log explains how the broker looks up an offset, 
 
 The argument of `page-picture` is the name of a picture in `docs/pictures`. Each picture has a light file and a dark
 file, and the reader's browser shows one of them. A book for an e-reader contains only the light file.
-`tools/page_pictures.py` makes these files. Run it again when the broker's page has changed.
+`tools/page_pictures.py` makes these files. Run it again when the web page that the broker serves has changed.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ MEAN = Mean()
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
     """Return the city of the tuple `item`, the number of temperatures of this city so far, and their mean.
 
-    The number of temperatures is the version of the mean, because a newer mean contains more temperatures.
+    The bolt `warmest` uses the number of temperatures as a version number: of two means of a city, the mean of more
+    temperatures is the newer one.
     """
     state = states[item[0]]
     _, count = state

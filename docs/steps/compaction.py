@@ -103,7 +103,7 @@ def throttle() -> Throttle:
 
 
 def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Add the batches to the map, the newest batch first. Return one step for each batch, and the last state."""
+    """Add all keys to the map, the newest batch first. Return one step for each batch, and the state after the pass."""
     made = []
     for batch in reversed(batches):
         map.add(batch)

@@ -46,7 +46,8 @@ Read in this order. The text at the top of each module explains one part of Hail
 - `processors`            the work of the processors, as state machines: snapshots, low water marks
 - `master`, `negotiator`  the decisions: when to take a snapshot, and at which clock to restart after a crash
 - `snapshots`             the stores that keep states after a crash
-- `simulation`, `checking`   the whole system in a random order of events; a check of a topology for exact results
+- `simulation`            runs the whole system in one thread, with a random order of events
+- `checking`              checks whether a topology computes exact results
 - `registry`, `runners`   the processes, threads and sockets that run the state machines
 - `targets`               databases and topics that receive each output exactly once
 - `codec`, `wire`, `reference`, `errors`    bytes, frames, names of topologies, errors

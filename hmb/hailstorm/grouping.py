@@ -4,9 +4,9 @@ A node with parallelism 3 has three instances. A *grouping function* maps a tupl
 modulo 3 is the number of the instance, so all tuples of one key reach the same instance. For example, all tuples with
 #love reach the instance `count-2`, so the count of #love there is complete.
 
-The grouping must never separate two tuples with the same key of a bolt's state. For example, a bolt counts hashtags,
-and two instances receive tuples with #love. Each instance then counts only some of these tuples, and sends a count of
-#love that is too low.
+A bolt can store a separate value for each key, for example a count for each hashtag. The grouping must then send all
+tuples with the same key to the same instance of the bolt. Suppose that two instances receive tuples with #love. Each
+instance then counts only some of these tuples, and sends a count of #love that is too low.
 
 A bolt that is declared with a key (`Bolt.keyed`, `Bolt.windowed`) therefore uses this key as its grouping, unless the
 topology declares another grouping. The function `hailstorm.check` finds a grouping that separates the tuples of a key.

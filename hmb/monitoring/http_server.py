@@ -65,7 +65,7 @@ LOGGER = logging.getLogger(__name__)
 MAX_BYTES = 1 << 20  # the largest size of a request's body, in bytes
 IDLE = 30  # The server closes a connection whose reader takes no byte of the response for this time (seconds).
 MAX_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
-REQUEST_TIMEOUT = 10  # seconds from connecting until the whole request, including a TLS handshake, must have arrived
+REQUEST_TIMEOUT = 10  # seconds for the TLS handshake and the arrival of the whole request together
 SLOW = 5  # The server closes a stream whose reader takes no byte for this time (seconds).
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
@@ -205,7 +205,7 @@ class _Server(ThreadingHTTPServer):
                 each.shutdown(SHUT_RDWR)
 
     def get_request(self) -> tuple[socket, Any]:
-        """Accept a connection. The thread of the connection makes the handshake of TLS later."""
+        """Accept a connection. The thread that serves this connection does the TLS handshake later."""
         client, address = super().get_request()
         return (client if self._tls is None else self._tls.encrypted(client)), address
 

@@ -90,8 +90,8 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # The query reads at least one offset of each partition with a backlog, as in Spark's Kafka connector. If the
-    # minimum were 0, the query might never read a partition with a small backlog.
+    # For each trigger, the query reads at least one record of each partition that has unread records. Spark's Kafka
+    # connector does the same. If the minimum were 0, the query might never read a partition with few unread records.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

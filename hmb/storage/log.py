@@ -94,12 +94,11 @@ class Log:
     ) -> None:
         """Open the log of a partition. If the directory is empty, the log has no records.
 
-        - `clean`: True if the log was closed properly. If it is False, this method checks the whole active segment.
-        - `manifest`: the list of all segments. If it is None, this method accepts all segments in the directory, and
-          checks each segment that ends after `recovery_point`. If `recovery_point` is also None, it checks all
-          segments.
-        - `recovery_point`: below this offset, this method replaces damaged bytes. Above it, the method cuts them off
-          (recovery/loading.py).
+        - `clean`: True if the log was closed properly. If it is False, this method checks the whole last segment.
+        - `manifest`: the list of all segments. This method checks each segment whose files have changed. If the list is
+          None and `clean` is False, it checks each segment that ends after `recovery_point` (None: all segments).
+        - `recovery_point`: all records below this offset were on disk. This method replaces a damaged batch below this
+          offset by the original batch or an empty batch. After a crash, the log ends before a damaged batch above it.
         - `start_offset`: records below this offset were deleted, even if their segment still exists.
         - `reserve`: a file that the log deletes if the disk is full. The log then refuses batches of producers.
 
@@ -358,7 +357,7 @@ class Log:
             return Unsynced(self.log_end_offset, segments, self.directory, self._files_created)
 
     def flush_if_due(self) -> None:
-        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment is not synced yet."""
+        """Sync the log if the time `flush.ms` has passed since the last sync, or if a closed segment is not synced."""
         is_old = self.clock() - self.group_commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()

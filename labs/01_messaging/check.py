@@ -208,10 +208,13 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # In the middle of a first call of `poll`, the test lets another thread make a second call. Each tuple contains the
-    # published messages and the names of the two subscribers. With "aa", subscriber 'a' makes both calls, so the calls
-    # must not return the same message. With "ab", 'a' makes the first call and 'b' makes the second call, so both calls
-    # must return the message "one".
+    # One thread calls `poll`. In the middle of this call, another thread calls `poll` too. Each case is a pair: the
+    # published messages, and the two subscribers that call `poll`.
+    #
+    # In the case "aa", subscriber 'a' makes both calls. Each call must return a different message. If the topic has
+    # only one message, one of the calls must return None.
+    #
+    # In the case "ab", two subscribers make one call each. Both calls must return the message "one".
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

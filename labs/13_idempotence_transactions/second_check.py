@@ -13,8 +13,9 @@ class Crash(Exception):
 class World:
     """The parts of a broker that survive a crash of the coordinator: the journal, and the markers in the partitions.
 
-    Each write to the journal, and each write of a marker, has a number. The first write has the number 1. If the number
-    of a write is in `crashes`, the write raises Crash and changes nothing.
+    The class numbers all writes with one counter: 1, 2, 3 and so on. A write adds an entry to the journal, or a marker
+    to a partition. For example, if write 1 adds an entry and the next write adds a marker, this marker is write 2. If
+    the number of a write is in `crashes`, the write raises Crash and changes nothing.
     """
 
     def __init__(self, crashes=()):

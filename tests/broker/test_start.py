@@ -1,8 +1,8 @@
 """A broker starts fast, because it imports only the modules that it needs.
 
-`hmb bench start` measures the time of a start. This test checks the reason for the short time: the modules in memory
-after a plain broker has received its first record. A new import at the top of a module can load a whole folder, and
-nobody notices the 10 ms.
+`hmb bench start` measures the time of a start. These tests do not measure time. They check which modules a plain broker
+has imported when it has received its first record. A new import at the top of a module can load a whole folder of
+modules. The start may then take only 10 ms longer, so nobody would notice without these tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the exercise in the documentation's chapter: its topology computes the same means as a batch job."""
+"""Tests of the exercise in the chapter on Hailstorm: its topology computes the same means as a batch job."""
 
 from __future__ import annotations
 

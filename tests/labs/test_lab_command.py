@@ -325,7 +325,7 @@ def test_the_limit_of_processes_counts_threads() -> None:
     for thread in threads:
         thread.start()
     try:
-        assert running_threads() >= before + 40  # Threads of other processes may have ended since then.
+        assert running_threads() >= before + 40  # Other threads may have ended meanwhile.
     finally:
         ends.set()
         for thread in threads:

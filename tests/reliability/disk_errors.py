@@ -88,7 +88,7 @@ class Answered:
     uncertain_start: int = 0
     # value of a record in a transaction -> True if committed, False if aborted
     committed: dict[bytes, bool] = field(default_factory=dict)
-    offsets: list[int] = field(default_factory=lambda: [-1])  # the possible committed offsets of the group; -1 is none
+    offsets: list[int] = field(default_factory=lambda: [-1])  # possible committed offsets of the group; -1: no offset
     # the possible last values of each key of topic `table`
     table: dict[bytes, list[bytes | None]] = field(default_factory=dict)
 
@@ -337,7 +337,7 @@ def run(case: Case, seed: int) -> FaultyDisk:
 
 
 def count_calls(kind: str) -> int:
-    """Send all requests of a case without errors. Return in how many calls an error of this kind could happen."""
+    """Run a case without errors. Return the number of calls in which an error of this kind could happen."""
     return run(Case(Fault(kind, sys.maxsize)), 0).count
 
 

@@ -114,7 +114,7 @@ class LogWatch(logging.Handler):
 
 
 class Round:
-    """One broker and its three clients: before the login, without rights, and a super user."""
+    """One broker and three clients: one has not logged in, one has no rights, and one is a super user."""
 
     def __init__(self, broker: BrokerServer, provider: Provider, seed: int, figures: MutationFigures) -> None:
         self._context = broker.context

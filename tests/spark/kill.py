@@ -59,7 +59,7 @@ WITH_WATERMARK = QUERIES[:2]
 VIEW = "view.json"  # the batch view of the lambda architecture
 VICTIMS = ("driver", "broker", "worker")  # the victims of the last kill, of the kill before it, and so on
 PARTITIONS = 2
-ROUND = 5  # orders that the producer sends together
+ROUND = 5  # the number of purchase orders that the producer sends together
 SECONDS = 600.0  # the longest time that a query may need to make progress on a busy machine
 ROOT = Path(__file__).resolve().parents[2]
 # Java's optimizing compiler needs more CPU time than it saves, because each driver lives for about a minute only.

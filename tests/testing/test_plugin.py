@@ -217,7 +217,7 @@ def test_a_kept_directory_is_named_at_the_end(run: pytest.Pytester) -> None:
 
 
 def test_the_broker_of_a_failed_test_stays_open_with_its_page(run: pytest.Pytester) -> None:
-    """The page shows the topic of the failed test, because its fixtures have not ended yet."""
+    """The broker's page shows the topic of the failed test, because no fixture has deleted the topic yet."""
     run.makepyfile("""
         import json, urllib.request
         from hmb.testing.fixtures import page

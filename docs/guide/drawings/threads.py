@@ -117,7 +117,9 @@ def commit() -> Drawing:
 
 
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
-    """Draw the locks of the thread that took most locks. Each lock has a row, and bars show when the thread holds it.
+    """Draw when one thread holds its locks. The thread is the thread of a connection that took locks most often.
+
+    Each lock has a row. Bars in this row show when the thread holds the lock.
 
     The rows have the order of the table in `locks.md`.
     """

@@ -22,7 +22,9 @@ from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
 # EARLIER and LATER contain the records of a log as pairs (key, value), with one list for each segment. The log is
-# compacted twice. The first compaction handles EARLIER, and the drawing shows the second one, which also handles LATER.
+# compacted twice. The first compaction handles the records of EARLIER. The second compaction handles the records that
+# the first compaction has kept, and the records of LATER. It leaves out the last list, because the last segment is
+# active. The drawing shows the second compaction.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000

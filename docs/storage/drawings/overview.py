@@ -6,7 +6,7 @@ from drawing import Drawing
 
 
 def way() -> Drawing:
-    """Draw the way of a batch from a producer to the disk and to a consumer."""
+    """Draw the path of a batch from a producer to the disk and to a consumer."""
     drawing = Drawing(
         496,
         346,

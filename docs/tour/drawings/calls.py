@@ -1,4 +1,4 @@
-"""The drawings of the tours: the calls of one request, recorded in a real broker or in a real producer."""
+"""The drawings of the tours. Each drawing shows the function calls of a real broker or producer for one request."""
 
 from __future__ import annotations
 

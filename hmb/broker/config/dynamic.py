@@ -22,9 +22,10 @@ One setting can have several names. For example, a time has names in several uni
 `log.retention.hours`. Kafka calls each value that a source contains under one of these names a *synonym* of the
 setting.
 
-For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. If a client
-requests the setting `log.retention.ms`, the response contains two synonyms. The first one is `log.retention.ms=5000`,
-the current value. The second one is `log.retention.hours=168`, the default.
+For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. Both names belong
+to one setting, in different units, so Kafka calls the two values *synonyms*. If a client requests `log.retention.ms`,
+the response contains both synonyms. The first synonym is the current value, `log.retention.ms=5000`. The second synonym
+is the default, `log.retention.hours=168`.
 
 If a client requests `log.retention.hours` in this example, the response contains only the synonym
 `log.retention.hours=168`. The reason is a rule of Kafka: the list of synonyms begins with the first synonym that has
@@ -75,10 +76,10 @@ class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
     - `current` contains one value of each setting. If a client has set a value for this broker, `current` contains this
-      value. Otherwise it contains the value that a client has set for all brokers, or else the value from the broker's
-      start.
-    - `_listeners` contains functions. A thread that changes `current` calls each function with the new value of
-      `current` before it releases the lock.
+      value. Otherwise it contains the value that a client has set for all brokers, or else the value that the broker
+      has read when it started.
+    - `_listeners` contains functions. A thread holds the lock `_lock` while it changes `current` and calls each of
+      these functions with the new value of `current`.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:

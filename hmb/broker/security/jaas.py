@@ -1,4 +1,4 @@
-r"""Parses JAAS lines, in which `server.properties` lists the users of a mechanism.
+r"""Parses JAAS lines in `server.properties`. A JAAS line can list users for a mechanism of SASL, for example for PLAIN.
 
 JAAS is Java's framework for logins. A line names a Java class, and then options:
     org.apache.kafka.common.security.plain.PlainLoginModule required \

@@ -38,7 +38,7 @@ class Topic:
 
     @property
     def count(self) -> int:
-        """The number of partitions, or 0 if this data directory does not contain all partitions of the topic."""
+        """The number of partitions, or 0 if the number is unknown, because the directory of a partition is missing."""
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:

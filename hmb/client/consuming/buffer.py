@@ -63,8 +63,9 @@ class BatchDecoder:
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
         """Decode a batch. Return its records, and the error that stopped the decoding, or None.
 
-        A batch may begin below the consumer's position, and end after the offset at which reading ends. The list
-        therefore contains only records at or above the position's `consumed` and below its `end`.
+        A batch may contain records that the consumer has already returned, and records after the offset at which
+        reading ends. The list contains neither of them: the offset of each record is at least
+        `fetched.position.consumed`, and less than `fetched.position.end`.
         """
         position = fetched.position
         try:

@@ -12,8 +12,8 @@ broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER. In this case, 
 batch is a copy of a batch that is older than the last five.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
-producer sends the batch again. The numbers 0 to 9 are the numbers of a batch that the broker remembers. The broker
-therefore knows that the batch is a copy, and answers with the offset at which it has written the batch before.
+producer sends the batch again. The broker remembers that it has already written a batch of this producer with the
+numbers 0 to 9. It therefore does not write the copy, and answers with the offset of the batch in the log.
 
 Two problems arise when the producer gives a batch up. First, the sequence numbers of this batch are missing, so the
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker

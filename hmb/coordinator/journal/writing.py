@@ -4,8 +4,9 @@ A partition of a journal has a queue and a log. Both contain the records in the 
 its memory in this order. (`hmb/coordinator/journal/__init__.py` explains the queue.) The memory changes only after the
 records are durable. A client therefore never receives a committed offset that a crash can undo.
 
-If the setting `log.flush.acks.all` is true, records are *durable* when they are on disk. Otherwise they are durable
-when they are in the log. The records of a producer with acks=all are durable under the same conditions.
+The setting `log.flush.acks.all` decides when the records of a journal are *durable*. If the setting is true, they are
+durable when they are on disk. Otherwise they are durable when they are in the log. The same rule applies to the records
+that a producer sends to a topic with acks=all.
 
 The journal writes the records of a transaction in a batch of their own, which contains the id and the epoch of the
 producer. A marker ends the transaction. The marker passes through the same queue as the records, so the log contains it

@@ -87,7 +87,7 @@ def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> 
 
 
 def current_value(member: ShareMember) -> ShareGroupCurrentMemberAssignmentValue:
-    """Return the value of the record that contains the epoch and the assignment of a member."""
+    """Return the value of a member's journal record. The value contains the member's epoch and assignment."""
     return ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,

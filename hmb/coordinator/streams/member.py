@@ -78,7 +78,7 @@ class TaskOwners:
 
 @dataclass(frozen=True, slots=True)
 class TaskTarget:
-    """The target tasks of a member, and the processes that own tasks now. Both decide the member's next step."""
+    """The tasks that a member should have, and the owners of all tasks now. The member's next step depends on both."""
 
     epoch: int  # the epoch of the target
     tasks: Tasks

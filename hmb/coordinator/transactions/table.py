@@ -101,7 +101,7 @@ class TransactionTable:
             self._entries.pop(transactional_id, None)
 
     def clear(self) -> None:
-        """Remove all ids, because the topic of the journal was deleted."""
+        """Remove all transactional ids, because the topic of the journal was deleted."""
         with self._lock:
             self._entries = {}
 

@@ -11,11 +11,16 @@ values belong to a commutative monoid. With such states, exactly-once results ar
 tuples in any order. The state of a bolt is the merge of one small state for each tuple. By the laws, the order and the
 grouping of these merges do not matter.
 
-While the topology takes a snapshot at clock C, a bolt receives tuples below C and tuples above C interleaved. The bolt
-merges the tuples below C into a state A, and the tuples above C wait. When A is complete, the bolt saves A as its
-snapshot at C. During the save, the waiting tuples and all later tuples enter a state B. The bolt then continues with
-merge(A, B), as if it had never split its state. After a crash, the bolt loads A and receives the tuples above C again.
-The order of these tuples may differ from the first time, but the bolt arrives at the same state.
+A snapshot belongs to a clock C, which contains an offset for each partition. A tuple is below C if the offset of its
+record is below the offset of C, and above C otherwise. While the topology takes the snapshot, a bolt receives tuples
+below C and tuples above C interleaved. The bolt merges the tuples below C into a state A. The tuples above C wait.
+
+When the state A is complete, the bolt saves A as its snapshot at clock C. During the save, the bolt merges the waiting
+tuples and all later tuples into a second state B. The bolt then continues with merge(A, B), as if it had never split
+its state.
+
+After a crash, the bolt loads the state A of the snapshot, and receives the tuples above the snapshot's clock again. The
+order of these tuples may differ from the first time, but the bolt arrives at the same state.
 
 Two kinds of states look like commutative monoids, but are not:
 - Floats under addition. This addition is not associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and

@@ -33,7 +33,11 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; 
 
 
 class TopicTarget:
-    """A target that writes the outputs to a topic, and commits the clock in the same transaction.
+    """A target that writes the outputs of a sink to a topic.
+
+    The clock of the sink contains one offset for each partition that the topology reads. The topic contains the outputs
+    of all tuples below these offsets. The target writes outputs and commits these offsets in one transaction. It
+    commits them as the offsets of a consumer group.
 
     bootstrap_servers   the addresses of brokers
     topic               the topic for the outputs

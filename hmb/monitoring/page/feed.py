@@ -206,7 +206,11 @@ class Feed:
 
 
 def _fields_of_part(part: Any) -> dict[str, Any]:
-    """Return the fields of one part. For a partition, leave out `segments`, because each segment is a part itself."""
+    """Return the fields of `part`: one partition, segment, group or other object in the broker's state.
+
+    The fields of a partition do not include its list of segments, because the page receives each segment as a separate
+    part.
+    """
     if isinstance(part, PartitionInfo):
         return {name: getattr(part, name) for name in PARTITION_FIELDS}
     return fields_of(part)

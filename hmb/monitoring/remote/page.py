@@ -1,7 +1,7 @@
 """Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
 
 `hmb ui -b ADDRESS` uses this module. The page has the same files and the same checks as the page that a broker of HMB
-serves itself. Only batches and look-ups, which a user opens on the page, come from other routes:
+serves itself. The page uses other routes only when a user looks at batches, or looks up the offset of a time:
     GET /fetched          the batches from an offset on, with Fetch
     GET /fetched-batch    one batch with its records and bytes, with Fetch
     GET /offset-of-time   the offset of a time, with ListOffsets

@@ -19,7 +19,7 @@ class RenewDelegationTokenRequest(Request, api_key=ApiKey.RENEW_DELEGATION_TOKEN
 
 
 class RenewDelegationTokenResponse(Response, api_key=ApiKey.RENEW_DELEGATION_TOKEN, versions="1-2", flexible="2+"):
-    """The new time (ms since 1970) at which the token expires."""
+    """A response that contains the new time (ms since 1970) at which the delegation token expires."""
 
     error_code:          int = t.int16()
     expiry_timestamp_ms: int = t.int64()

@@ -27,7 +27,8 @@ def new_start(log: Log, before_offset: int) -> int:
 
     The function deletes nothing. The value -1 for `before_offset` means the log end offset.
 
-    Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
+    Raises POLICY_VIOLATION if only compaction may delete records of this log. Raises OFFSET_OUT_OF_RANGE if
+    `before_offset` is below -1 or above the log end offset.
     """
     end_offset = log.log_end_offset
     if log.config.compacts and not log.config.deletes:

@@ -190,7 +190,8 @@ class HoleSearch:
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes (damaged bytes between batches) at or after `position`. Raises OSError.
 
-        `next_offset` is the offset after the last batch that ends before `position`.
+        The search begins at `position` (bytes) in the segment's file. The last batch before this position ends with the
+        offset `next_offset - 1`.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to

@@ -58,7 +58,9 @@ MESSAGE = "a fault of the test"  # in each response that has a field for the tex
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """One fault of requests, with the number of requests that it has changed.
+    """A fault: a rule by which the broker answers some requests with an error, late, or not at all.
+
+    A test adds this rule. The field `count` is the number of requests that the rule has changed.
 
     Two faults are never equal, even if all their values are the same.
     """

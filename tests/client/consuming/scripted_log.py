@@ -1,4 +1,4 @@
-"""The log of one partition, from which a scripted broker answers requests."""
+"""A log with which a scripted broker of one partition answers Fetch and ListOffsets."""
 
 from __future__ import annotations
 

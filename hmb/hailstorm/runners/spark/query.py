@@ -199,7 +199,7 @@ _COLUMNS = ["topic", "partition", "offset", "path", "number", "item"]
 
 
 def _frames(frames: Frames, rows: Callable[[pd.DataFrame], Iterator[Row]]) -> Frames:
-    """Call `rows` with each data frame, and yield the rows that it returns as a new data frame."""
+    """Yield a new data frame for each data frame in `frames`: it contains the rows that the function `rows` returns."""
     import pandas as pd
 
     for frame in frames:

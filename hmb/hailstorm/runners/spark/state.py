@@ -31,7 +31,7 @@ class BoltProcessor(StatefulProcessor):
         self._stored = handle.getValueState("state", STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Process the tuples of a micro-batch that belong to one instance."""
+        """Process the tuples that one instance of the bolt receives in one micro-batch."""
         bolt = self._bolt
         stored = self._stored.get()  # The state is None before the first micro-batch.
         state = bolt.monoid.empty() if stored is None else bolt.monoid.from_value(decode(bytes(stored[0])))
