@@ -26,8 +26,7 @@ class RunSettings:
     """The options of a run. Times are in seconds.
 
     bootstrap_servers   brokers of the cluster that holds the topics
-    until               "end": the topology ends when the spouts have read all records that exist at the start;
-                        None: the topology does not end, because it waits for further records
+    until               "end": the topology ends after the records that exist at the start; None: it does not end
     negotiator          the settings of the negotiator: grace period and patience
     poll_records        the largest number of records that a spout takes at once
     poll_timeout        the time that a spout waits for records before it looks at its mailbox
