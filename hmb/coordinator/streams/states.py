@@ -34,7 +34,7 @@ class StreamsMemberState(LabeledEnum):
 
 
 class StreamsMemberEvent(Enum):
-    """An event that changes the state of a member: the result of one step of the member towards its target tasks."""
+    """The result of a member's step towards its target tasks. The result determines the member's next state."""
 
     MUST_REVOKE = "the member owns tasks that it must give up"
     MUST_WAIT = "other members own tasks of the target"

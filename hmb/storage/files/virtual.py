@@ -17,10 +17,8 @@ moves to the next file. If the file has no mark, the hand closes it:
       D       B     D   B       B: the file has no mark, so the hand closes it
         C mark        C mark
 
-The *hand* of the clock algorithm moves around the circle of open files. A thread that uses an open file sets the file's
-mark, and the hand removes the mark. When the hand finds a file without a mark, it closes the file. So the algorithm
-closes a file only if no thread has used the file during one round of the hand. (Instead, the broker could move the file
-to the end of a list at each use, but this takes longer.)
+The clock algorithm therefore closes a file only if no thread has used the file during one round of the hand. (Instead
+of setting a mark, a thread could move the file to the end of a list, but this takes longer.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B

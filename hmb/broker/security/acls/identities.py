@@ -26,8 +26,8 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# These dicts replace @cache, because mypy rejects @cache for a function with a class as its argument. If the instances
-# of a class are unhashable, mypy believes that the class itself is unhashable too.
+# These dicts replace @cache, because mypy rejects @cache for a function whose argument is a subclass of `Struct`:
+# instances of `Struct` cannot be hashed, and mypy does not see that the classes can.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

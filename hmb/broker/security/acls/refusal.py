@@ -64,8 +64,8 @@ REFUSED_PARTITION_ERRORS = frozenset(
 # codes of the items in the response, for example of the partitions. For an error in WHOLE_RESPONSE_ERRORS, the opposite
 # is true: `refuse` sets only the error code of the whole response.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
-# A dict replaces @cache, because mypy rejects @cache for a function with a class as its argument. If the instances of a
-# class are unhashable, mypy believes that the class itself is unhashable too.
+# This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects @cache for a function whose
+# argument is a subclass of `Struct`.
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 
 
