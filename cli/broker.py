@@ -190,8 +190,9 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # A new thread inherits the blocked signals from the thread that starts it. `control_port` starts threads, so block
-    # the signals before this call. The function `run` blocks them only later.
+    # `control_port` starts threads. A new thread inherits the blocked signals from the thread that starts it, so block
+    # the signals before this call. The function `run` also blocks the signals, but it begins only after `control_port`
+    # has started its threads.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()

@@ -69,10 +69,10 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # number of characters in this part.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # For a word such as `--option=value`, click returns completions of `value`, without `--option=`.
-            # `format_completion` removes the first `_kept` characters from each completion, because bash keeps them on
-            # the command line. So `_kept` must not count the characters of `--option=`, which the completions do not
-            # contain.
+            # When bash completes a word, it keeps the first `_kept` characters of this word. So `format_completion`
+            # removes `_kept` characters from each completion. But for the word `--option=value`, click returns
+            # completions of `value` alone, which do not begin with `--option=`. So subtract the length of `--option=`
+            # from `_kept`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

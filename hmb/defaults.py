@@ -42,6 +42,7 @@ GRACE_PERIOD = 1.0  # seconds between two snapshots of Hailstorm
 BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"  # the end of such a message
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
 
-# The names of the SCRAM mechanisms, and the smallest and the largest number of iterations (hmb/security/scram.py).
+# The names of the SCRAM mechanisms (hmb/security/scram.py).
 SCRAM_NAMES = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+# The smallest and the largest number of iterations: how many times SCRAM may hash a password.
 SCRAM_ITERATIONS = (4096, 16384)

@@ -193,8 +193,9 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0 of ListOffsets, NOT_FOUND means that every segment was changed after the requested time. The
-        # result is then the first offset of the log.
+        # A broker with version 0 of ListOffsets looks for a segment whose file was last written at or before the
+        # requested time. It returns NOT_FOUND if all files were written later. In this case, even the first segment can
+        # contain records after the requested time, so the result is the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

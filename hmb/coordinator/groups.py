@@ -258,9 +258,10 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # If the group uses the protocol of KIP-848, it answers JoinGroup at once, without a wait for the other members.
-        # The client must not get this response if the broker could not write the new records of the group. So with
-        # `durable=True`, `step` raises an error if a write has failed.
+        # JoinGroup is a request of the classic protocol, but the group may use the protocol of KIP-848 (`is_mixed`).
+        # Such a group answers at once, without a wait for its other members. If the broker cannot write the group's new
+        # records, the client must get an error instead of this answer. For this reason, the argument `durable` of
+        # `step` is true for such a group: `step` then raises an error if a write fails.
         is_mixed = runner.machine.kind is GroupType.CONSUMER
         runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()
@@ -367,8 +368,8 @@ class GroupCoordinator:
 
 def _class_of(key: Key) -> type[AnyModernGroup]:
     """Return the class of the group to which a record belongs."""
-    # Import these modules only when a record needs them. The imports take 50 ms, and most brokers have only classic
-    # groups.
+    # Import the classes of share groups, streams groups and KIP-848 groups only when a record needs them. The imports
+    # take 50 ms, and most brokers have only classic groups.
     if isinstance(key, SHARE_KEYS):
         from hmb.coordinator.share.group import ShareGroup
 

@@ -47,8 +47,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# In a simulation of at most FEW_RECORDS records, the negotiator waits in each phase at most this time (s) for the
-# answers of the processors. With more records, it waits longer, because a slow bolt needs time for its backlog.
+# The negotiator leads the processors of a topology (spouts and bolts) through several phases. In each phase, it waits
+# at most PATIENCE seconds for their answers. If the simulation has more than FEW_RECORDS records, the negotiator waits
+# longer, because a slow bolt must first process all the tuples that wait for it.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
@@ -79,8 +80,9 @@ class Hung:
     """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
-    # The reports from which this negotiator decides when it continues. They are out of date, because the negotiator
-    # reads nothing from the registry while it hangs.
+    # `living` contains reports of the processors: the newest ones that the hung negotiator has read. When this
+    # negotiator continues, it decides its next step from these reports. By then, they are out of date, because the
+    # negotiator reads no new reports while it hangs.
     #
     # A new negotiator replaces a negotiator that hangs. Just before the new negotiator takes its first step, the
     # simulation copies the reports of all living processors into this field. Before this copy, the field is None.

@@ -85,9 +85,9 @@ class GroupCommit:
         # `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. The thread that `sync_ahead` starts is
         # the only exception: as its last action, it sets `_is_syncing_ahead` to False without a lock.
         #
-        # A thread that sets `_failure` holds `_lock` or the log's lock. So two threads may set it at the same time.
-        # This is harmless, because the log refuses all appends after any failure. `_failure` never changes back to
-        # None, so a thread may read it without a lock.
+        # A thread that sets `_failure` holds `_lock` or the log's lock. So two threads may set it at the same time, and
+        # only one of the two errors remains. This is harmless, because each error has the same effect: the log refuses
+        # all appends. `_failure` never changes back to None, so a thread may read it without a lock.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

@@ -73,8 +73,9 @@ class LogSegments:
         lost. If `sync` is True, the name survives a power cut.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # The manifest does not sync this entry. After a power cut, this entry and the entry of the new segment may be
-        # lost. If the closed segment has no entry at the next start, the broker checks this segment.
+        # Write the entry of the closed segment into the manifest, but do not sync the manifest. A power cut may remove
+        # the entry. If the entry is missing at the next start, the broker checks the whole segment. This check takes
+        # time, but no record is lost.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)

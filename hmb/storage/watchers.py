@@ -45,9 +45,10 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # Usually no thread waits, so an append does not have to take the lock. This check needs no lock, because a
-        # fetch first adds its watcher, and then reads the log again. If the watcher is added after this check, the
-        # fetch finds the new records when it reads the log again.
+        # `_watchers` contains a watcher for each fetch that waits for an append. The set is usually empty, so most
+        # appends do not take the lock. The check of `_watchers` needs no lock: a fetch adds its watcher, reads the log
+        # once more, and only then waits. If a fetch adds its watcher after this check, this last read finds the new
+        # records.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

@@ -211,10 +211,11 @@ def test_interrupted_calls(answer):
     # One thread calls `poll`. In the middle of this call, another thread calls `poll` too. Each case is a pair: the
     # published messages, and the two subscribers that call `poll`.
     #
-    # In the case "aa", subscriber 'a' makes both calls. Each call must return a different message. If the topic has
-    # only one message, one of the calls must return None.
+    # In the case "aa", both threads call `poll` for subscriber 'a'. The two calls must return different messages. If
+    # the topic has only one message, one call must return this message, and the other call must return None.
     #
-    # In the case "ab", two subscribers make one call each. Both calls must return the message "one".
+    # In the case "ab", one thread calls `poll` for subscriber 'a', and the other thread calls it for 'b'. Both calls
+    # must return the message "one".
     for messages, names in ((["one", "two"], "aa"), (["one", "two"], "ab"), (["one"], "aa")):
         for step in range(1, 200):
             topic = answer.Topic()

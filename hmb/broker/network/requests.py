@@ -42,8 +42,8 @@ class Requests:
 
     def __init__(self, source: int | TlsFile, max_request: int, memory: RequestMemory) -> None:
         """Read from `source`: the descriptor of a socket, or the decrypted bytes of a connection with TLS."""
-        # FileIO is faster than the object that the method `socket.makefile` returns, because that object runs more
-        # Python code for each read.
+        # `_CountingFile` is a FileIO. It is faster than the object that the method `socket.makefile` returns, because
+        # that object runs more Python code for each read.
         self._file = _CountingFile(source, "rb", closefd=False) if isinstance(source, int) else source
         self._stream = BufferedReader(self._file, READ_BUFFER)
         self.limit = max_request  # bytes; the size of the largest request that the client may send now

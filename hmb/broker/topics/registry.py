@@ -224,9 +224,11 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # The creation has failed, so delete the partitions that it has already created. First, give these
-            # partitions a new topic id. If the broker crashes now, it deletes all partitions with this new id at its
-            # next start. Older partitions of the topic keep their topic id, so the broker does not delete them.
+            # The creation has failed, so delete the new partitions. To delete a partition, the broker renames its
+            # directory, and the new name contains a topic id. If the broker crashes before it has deleted all files, it
+            # deletes all partitions of the topic with this id at its next start. But the topic of the new partitions
+            # can also have older partitions, which must stay. So the new names contain a random id instead of the
+            # topic's own id.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

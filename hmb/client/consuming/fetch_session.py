@@ -144,9 +144,9 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # The client does not know yet whether the leader will handle this request. So this line prepares a full fetch
-        # as the next request. If the response to this request arrives, the method `completed` changes `_epoch`, so that
-        # the next request continues the session.
+        # `epoch` is the epoch of the present request, and `_epoch` is the epoch of the next request. If the present
+        # request fails, the next request must be a full fetch. So set `_epoch` to the epoch of a full fetch now. After
+        # a response without an error, the method `completed` sets `_epoch` to the epoch that continues the session.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

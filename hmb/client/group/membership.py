@@ -129,9 +129,10 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # `_next_call` waits until `deadline` for the other members of the group. After an error of the
-                # rebalance listener, `poll` must raise this error soon. So set `deadline` to the present time:
-                # `_next_call` then returns only calls of the listener that are possible without waiting.
+                # The rebalance listener has raised an error, and `poll` raises this error after the loop. Without the
+                # next line, `_next_call` could wait until `deadline` for other members of the group, and delay the
+                # error. So set `deadline` to the present time. The loop then ends as soon as no further call of the
+                # listener is due.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

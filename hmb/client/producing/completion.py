@@ -118,8 +118,9 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # `move` gives the queue to the thread that looks up leaders (`LeaderRouter`). This thread may use the queue
-        # immediately, so this method moves the queue as its last step.
+        # If `is_postponed` is true, the producer must look up the leader of the partition before it sends a batch
+        # again. `move` gives the partition's queue to the thread that looks up leaders. This thread may change the
+        # queue at once, so this call is the last step of the method.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 

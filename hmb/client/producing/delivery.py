@@ -85,8 +85,9 @@ class BatchResult:
         #
         # A thread may read the fields `_missing`, `callbacks_done`, `_outcomes` and `send_now` without `_lock`.
         # `_missing` never changes again after it has become 0, and `callbacks_done` never changes again after it has
-        # become True. Threads read `_outcomes` only after the result is complete, when it no longer changes. An
-        # outdated value of `send_now` is harmless, because the function does nothing if the batch is already sealed.
+        # become True. Threads read `_outcomes` only after the result is complete, when it no longer changes. `send_now`
+        # contains a function that seals the batch: the batch then gets no further records. A thread may call this
+        # function too late, because a call for a sealed batch changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -283,7 +283,9 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # A rebalance is not necessary if the group is Empty: it has no members, and only a pending id was removed.
+        # If the group is Empty, it has no members, so the request has removed only pending ids. A pending id is a
+        # member id that the group has assigned, but with which no client has joined yet. Without members, no rebalance
+        # is necessary.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes

@@ -56,8 +56,8 @@ def replace_member(
         if state.current is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
-        # If the record is on disk, the member's session begins again, because the client could not send heartbeats
-        # while it waited for the disk.
+        # If `error` is None, the group's record with the new member id is on disk. During this write, the client waited
+        # for the response and could not send heartbeats. So the session of the member begins again now.
         if error is None:
             member.extend_session(now)
             state.queue_response(call, without_assignment(state.join_response_for(member), call, old_leader))

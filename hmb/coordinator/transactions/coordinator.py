@@ -256,9 +256,10 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            # If `after.is_prepared` is true, the transaction will be committed or aborted, but the markers are not
-            # written yet. This thread writes them next. `transition_in_progress` stays True until the thread has
-            # written the markers, so that no other thread changes the transaction.
+            # `after.is_prepared` is true if the coordinator has just decided to commit or to abort the transaction.
+            # This thread must then write a marker with the decision into each partition of the transaction. Until it
+            # has written all markers, the flag `transition_in_progress` stays True, so that no other thread changes the
+            # transaction.
             entry.set_transition_in_progress(after.is_prepared)
         return after
 

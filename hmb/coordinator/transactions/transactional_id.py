@@ -68,9 +68,10 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The producer's previous epoch, if the producer itself caused the last increase of its epoch. EndTxn causes an
-    # increase, and so does InitProducerId with the producer's id and epoch. After an increase with another cause, the
-    # value is NO_PRODUCER_EPOCH. The journal does not store this field.
+    # The epoch before the last increase, if the producer itself requested this increase. A producer requests an
+    # increase with EndTxn, or with an InitProducerId request that contains its producer id and epoch. After an increase
+    # for another reason, such as a timeout of the transaction, the value is NO_PRODUCER_EPOCH. The journal does not
+    # store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

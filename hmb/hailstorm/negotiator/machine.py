@@ -111,7 +111,8 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- actions of the table in steps.py. Their argument `before` is the situation in which the event occurred.
+    # -- The actions. When the event of a row in the table STEPS has occurred, `step` calls the action of this row. The
+    # argument `before` describes the topology before the action.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

@@ -39,8 +39,9 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        # `completed` is None if the negotiator has just started, because it does not know the newest complete snapshot
-        # yet. None is no sign of progress, so the number of restarts is not set to 0.
+        # If `completed` has changed, the topology has completed a new snapshot. This is progress, so the count of
+        # restarts begins again at 0. The value None is not progress: a negotiator that has just started does not know
+        # the newest complete snapshot yet.
         if completed is not None and completed != self._completed:
             self._completed = completed
             self._reasons.clear()

@@ -24,19 +24,21 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
-# Directly before each key, a record contains the length of the key as a varint. This table has one entry for each
-# possible first byte of the varint. The entry is the number of bytes from the start of the varint to the end of the
-# key.
+# Directly before each key, a record contains the length of the key as a varint. The table _KEY_END has one entry for
+# each possible first byte of this varint. The entry is the number of bytes from the start of the varint to the end of
+# the key.
 #
-# This decoder cannot decode a record whose key is missing or has more than 63 bytes. In these cases, the entry is a
-# very large number. The computed end of the key is then after the end of the record, so the decoder notices that it
-# cannot decode the batch.
+# Keys of more than 63 bytes and missing keys are unusual, and `plain_keys` does not decode them. The first byte of
+# their length selects a very large number in the table _KEY_END. The computed end of the key is then after the end of
+# the record, so `plain_keys` notices the unusual key and returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# _LOW_BITS contains each number from 0 to 63, shifted left by one bit. _FIRST_BYTES contains, for each offset delta n,
-# the first byte of the varint for n. This byte contains the six lowest bits of n, shifted left by one bit. If n is 64
-# or more, the varint has a second byte. In this case, the highest bit (0x80) of the first byte is set.
+# A varint stores an offset delta n as the number 2n, because its lowest bit is the sign. The first byte of the varint
+# contains the seven lowest bits of 2n. The table _LOW_BITS contains these bits for each n from 0 to 63.
 _LOW_BITS = tuple(number << 1 for number in range(64))
+# _FIRST_BYTES contains, for each offset delta n, the first byte of the varint for n. If n is 64 or more, the varint has
+# a second byte, so the highest bit (0x80) of the first byte is set. The other bits of the first byte depend only on the
+# six lowest bits of n, so they repeat after each 64 deltas.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
 

@@ -15,9 +15,9 @@ from hmb.records.batch import RecordBatch
 
 NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
-# The entry of a table for an odd first byte. A varint with an odd first byte is negative, because the lowest bit is the
-# sign. A record with a negative length is damaged. With this entry, the computed end of the record is far below 0, so
-# the decoder notices the damage.
+# A record begins with its length, a varint whose lowest bit is the sign. If the first byte is odd, the length is
+# negative, so the record is damaged. The tables END_AFTER_ONE and END_AFTER_TWO contain NEVER for each odd first byte.
+# The computed end of the record is then far below 0, so the decoder notices the damage.
 NEVER = -INT64_MAX
 # A record begins with its length, a varint. If the varint has one byte, this byte selects an entry of END_AFTER_ONE:
 # the distance (bytes) from the start of the record to its end.

@@ -90,8 +90,9 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
-        # The offset after the last batch that the constructor has read. This value is correct only if `size` is 0. In
-        # this case, the client gets no message from the region, and the caller continues to read at `next_offset`.
+        # If `size` is 0, the constructor has found no message for the client. The caller then continues to read the log
+        # at `next_offset`: the offset after the last batch that the constructor has read. If `size` is above 0, nobody
+        # uses `next_offset`, and its value can be too small.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit

@@ -49,8 +49,9 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The attribute bits of the messages that `_assign_plain` cannot handle: compressed messages and invalid messages. The
-# first element is for magic 0, and the second is for magic 1.
+# `_assign_plain` stops at a message with one of these attribute bits: the first element is for messages of magic 0, and
+# the second is for magic 1. The bits of CODEC_MASK show that a message is compressed. LOG_APPEND_TIME_BIT exists only
+# in magic 1. A message with this bit is invalid, because a producer must not set it.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

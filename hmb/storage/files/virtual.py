@@ -251,8 +251,10 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Open the file before taking `_syncing`. To open a file, this thread may have to close another one, and a file
-        # needs a sync before it is closed. That other file could be this file, if a writer has opened it meanwhile.
+        # Open the file before taking the lock `_syncing`, because otherwise this thread could wait for itself forever.
+        # If too many files are open, `open` closes an idle file. It first syncs the idle file, and for this it takes
+        # the lock `_syncing` of the idle file. If a writer has opened the present file in the meantime, `open` may
+        # choose the present file as the idle file.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

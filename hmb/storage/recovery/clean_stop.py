@@ -19,14 +19,14 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# The broker adds at most one index entry for each append. It adds an entry only if more bytes than the index interval
-# follow the last entry. So after a clean stop, the number of bytes after the last index entry is at most the index
-# interval plus the size of one append. MAX_UNINDEXED is the largest append (bytes) that this check expects.
+# The broker appends batches without an index entry until they have more than `index.interval.bytes` bytes together. The
+# next append then adds an index entry. So after a clean stop, the bytes after the last entry are at most
+# `index.interval.bytes` plus one append. MAX_UNINDEXED is the largest append (bytes) that this check expects.
 #
-# At its next start, the broker counts the bytes after the last index entry. If they are more than the index interval
-# plus MAX_UNINDEXED, index entries may be missing, so the broker checks the whole segment. If `max.message.bytes`
-# allows appends that are larger than MAX_UNINDEXED, the broker sometimes checks a segment from which no entry is
-# missing. This makes the start slower, but does no harm.
+# At its next start, the broker counts the bytes after the last index entry. If their number is above
+# `index.interval.bytes` plus MAX_UNINDEXED, the broker assumes that index entries are missing, and checks the whole
+# segment. If `max.message.bytes` allows appends that are larger than MAX_UNINDEXED, one large append can have the same
+# effect, although no entry is missing. The check makes the start slower, but does no harm.
 MAX_UNINDEXED = 1 << 20
 
 

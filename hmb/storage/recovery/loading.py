@@ -225,8 +225,9 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
-        # A power cut can change files: an index may lose bytes that were not synced, and a file may get an old
-        # modification time. So a changed file is a reason for a warning only after a clean stop.
+        # After a clean stop, a changed file is unexpected, so the broker logs a warning. Without a clean stop, the
+        # cause may be a power cut: an index may lose bytes that were not synced, and a file may get an old modification
+        # time. This is normal, so the broker logs no warning.
         level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)

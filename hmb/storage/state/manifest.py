@@ -237,10 +237,10 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # For each file, the manifest now has an entry with two checksums: one of the old content, and one of the new
-        # content. All files already have their new content. The next line adds entries that contain only the new
-        # checksum, but does not sync them. If a power cut removes the new entries, the entries with two checksums
-        # remain. The next start then accepts a file with the old or with the new content.
+        # Each state file now has its new content. In the manifest, the entry of each file still has two checksums: one
+        # of the old content, and one of the new content. The code below adds an entry with only the new checksum for
+        # each file. It does not sync the new entries. If a power cut removes them, the entries with two checksums
+        # remain, and the next start accepts a file with the old or the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

@@ -60,9 +60,9 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# For most errors, `refuse` does not set the error code of the whole response in these APIs. It sets only the error
-# codes of the items in the response, for example of the partitions. For an error in WHOLE_RESPONSE_ERRORS, the opposite
-# is true: `refuse` sets only the error code of the whole response.
+# The responses of these APIs have an error code for the whole response, and an error code for each item, for example
+# for each partition. The function `refuse` writes an error of WHOLE_RESPONSE_ERRORS only into the error code of the
+# whole response. It writes any other error only into the error codes of the items.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
 # This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects @cache for a function whose
 # argument is a subclass of `Struct`.
