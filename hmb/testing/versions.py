@@ -8,8 +8,8 @@ The broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of K
 another API or version, the broker closes the connection, as Kafka 2.8 does.
 
 For example, Kafka 2.8 has the versions 0 to 12 of Fetch, and does not have DescribeTopicPartitions. Kafka 0.9 and all
-older releases have no ApiVersions. A client of a broker without ApiVersions needs a setting that names the broker's
-release.
+older releases have no ApiVersions. A client of a broker without ApiVersions often needs a setting that names the
+broker's release.
 
 The file `kafka_versions.json` contains the API versions of each release. The tool `tools/kafka_versions.py` reads these
 versions from the source code of the release.
