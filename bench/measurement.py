@@ -81,7 +81,11 @@ class Measurement:
         return Progress(steps, self.stack)
 
     def rounds(self, contestants: Sequence[Contestant]) -> Iterator[tuple[int, Contestant]]:
-        """Yield (number of the round, contestant) for each run that this command has to measure."""
+        """Yield (number of the round, contestant) for each run.
+
+        The contestants are the things that the benchmark compares, for example two brokers. In each round, each
+        contestant runs once.
+        """
         return alternate(contestants, self.round_count)
 
     def add(

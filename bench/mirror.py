@@ -4,9 +4,10 @@ These commands are examples:
     hmb bench mirror                               # HMB's mirror with and without transactions, and MirrorMaker 2
     hmb bench mirror --num-records 500000 --record-size 1000
 
-In each run, one mirror copies the same topic from one HMB broker to a new, empty HMB broker. The measurement begins
-when the copy has its first records, so that the start of a JVM does not count. The measurement ends when the copy has
-all records. If the mirror uses transactions, the measurement ends when all transactions are committed.
+In each run, one mirror copies a topic from one HMB broker to a new, empty HMB broker. The mirror is either HMB's mirror
+or MirrorMaker 2 of Kafka, which runs in a JVM. The measurement begins when the copy has its first records, so the start
+of the mirror does not count. The measurement ends when the copy has all records. If the mirror uses transactions, the
+measurement ends when all transactions are committed.
 
 The column "with start" shows the seconds from the start of the mirror's process to the end of the measurement.
 
@@ -90,7 +91,12 @@ def written(admin: Admin, topic: str) -> int:
 
 
 def committed(admin: Admin) -> int:
-    """Return the number of records in committed transactions: the sum of the offsets that the mirror has committed."""
+    """Return the number of records that HMB's mirror has copied in committed transactions.
+
+    In each transaction, the mirror also commits its position in each partition: the source offset of the next record
+    to copy. The source offsets of a partition begin at 0 and have no gaps, so the position is the number of copied
+    records in this partition.
+    """
     return sum(it.offset for it in admin.list_group_offsets(GROUP).values())
 
 
@@ -127,7 +133,11 @@ def measure(
 
 
 def run(name: str, source: str, target: str, records: int) -> dict[str, float]:
-    """Copy the topic with the mirror `name` to `target`, a broker without topics. Return the figures of the run."""
+    """Run one mirror until it has copied the topic TOPIC. Return the figures of the run, for example records/s.
+
+    `name` is the name of the mirror, for example "MirrorMaker 2". `source` and `target` are the addresses of two
+    brokers. The broker at `target` has no topics yet.
+    """
     copied = partial(written, topic=TOPIC)
     if name == PLAIN:
         return measure(hmb_command(source, target), target, copied, copied, records)

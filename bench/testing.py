@@ -4,9 +4,9 @@ These commands are examples:
     hmb bench testing
     hmb bench testing --num-tests 100 --json
 
-A test suite starts and stops the broker once, and creates topics for each test. The broker runs in the process of the
-test suite, so the benchmark also runs the broker in its own process. The benchmark begins to measure after the imports,
-because a test suite imports the broker only once.
+A test suite starts and stops the embedded broker once, and creates topics for each test. "Embedded" means that the
+broker runs in the process of the test suite. In the benchmark, the broker therefore runs in the process of the
+benchmark. A test suite imports the broker only once, so the benchmark begins to measure after the imports.
 
 A test of the benchmark creates a topic, sends ten records with a new producer of HMB, and reads them with a new
 consumer of HMB.
@@ -63,7 +63,7 @@ class GoalView:
         return [Table("The embedded broker in tests", rows)]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return no chart, because a chart would not show the goals better than the table."""
+        """Return no chart, because the table already shows whether each figure reaches its goal."""
         return {}
 
 

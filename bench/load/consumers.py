@@ -7,8 +7,8 @@ line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-Each program prints ten numbers. The benchmarks use only the last number, fetch.nMsg.sec: the records per second,
-without the time in which the consumer joins its group.
+Both `kafka-consumer-perf-test.sh` and HMB's `perf_consumer` print these ten numbers. The benchmarks compare the last
+number, fetch.nMsg.sec: the records per second, without the time in which the consumer joins its group.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possibl
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Parse the output of a performance consumer. Return the figures in the last line with figures: name -> figure.
+    """Return the results in the output of a performance consumer: name -> number, for example "records" -> 1000.
 
-    Return None if the output contains no line of figures.
+    The results are in the last line that begins with a digit. Return None if the output contains no such line, or if
+    the line does not contain ten numbers.
     """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:

@@ -1,4 +1,8 @@
-"""The exit code of HMB's load programs: an error of the broker or of the network is one line, without a traceback."""
+"""Returns the exit code of a load program: a program that sends or reads records in a benchmark.
+
+After an error of the broker or of the network, a load program prints the error without a traceback, and ends with exit
+code 1.
+"""
 
 from __future__ import annotations
 

@@ -328,7 +328,11 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
 
 
 def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Elapsed]:
-    """Read all records with `read`. Return the number of records after the first batch, and the time to read them.
+    """Read all records of a topic. Return the number of measured records, and the time to read them.
+
+    The function `read` yields (number of records, number of bytes) for each batch that a client library returns. The
+    start of the library must not count, so the clock starts after the first batch. The measured records are therefore
+    all records except those of the first batch.
 
     If records are missing, end the program with an error.
     """

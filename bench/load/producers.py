@@ -90,7 +90,11 @@ class Kafka43Producer(PerfProducer):
 
 
 class Kafka082Producer(PerfProducer):
-    """The performance tool of Kafka 0.8.2.2, which the thesis used. It has no settings for linger and idempotence."""
+    """The performance tool of Kafka 0.8.2.2.
+
+    This tool needs no settings for linger and idempotence. Its linger is 0 by default, and Kafka 0.8.2.2 has no
+    idempotent producers.
+    """
 
     name = "Kafka 0.8.2.2"
 

@@ -1,15 +1,15 @@
 """Writes a log with about ten records for each key, for a benchmark of compaction.
 
 Each record has a random key and a value of 100 bytes. A batch has 16 KB before compression, and a segment has 100 MB.
-The active segment contains only the last record, because a cleaner never compacts the active segment:
+A segment is "dirty" if a cleaner has not compacted it yet. A cleaner never compacts the active segment, so the active
+segment contains only one record:
     00000000000000000000.log   100 MB    dirty
     00000000000000820000.log   100 MB    dirty
     ...
     00000000000008264462.log   1 record  active
 
-A segment is "dirty" if a cleaner has not compacted it yet. The cleaner writes the offset up to which it has compacted
-the log into the file `cleaner-offset-checkpoint`. The cleaner has compacted the whole log when this offset is the base
-offset of the active segment (`Original.end`).
+The cleaner writes the offset up to which it has compacted the log into the file `cleaner-offset-checkpoint`. When this
+offset is the base offset of the active segment (`Original.end`), the cleaner has compacted all other segments.
 """
 
 from __future__ import annotations

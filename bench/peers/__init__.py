@@ -1,8 +1,11 @@
 """Peers: brokers of HMB and of Kafka that a benchmark or a test starts, each in a process of its own.
 
-HMB's figures alone mean little. A benchmark therefore starts HMB and Apache Kafka on one machine and measures both
-alternately. Kafka 4.3.0 is a current release. Kafka 0.8.2.2 is the last release of the series 0.8.2, which the thesis
-of 2015 measured. The tests in `tests/conformance` start the same brokers, and compare their responses and files.
+The speed of HMB alone means little, because it depends on the machine. A benchmark therefore starts HMB and Apache
+Kafka on one machine, and measures both alternately. Two releases of Kafka can be measured. Kafka 4.3.0 is a current
+release. Kafka 0.8.2.2 is the last release of the series 0.8.2. The bachelor thesis on which HMB is based measured this
+series in 2015.
+
+The tests in `tests/conformance` start the same brokers, and compare their responses and files.
 
 Read in this order:
 1. `broker_process`  the class `Peer`: start a broker, wait until it is ready, stop it, kill it

@@ -55,9 +55,9 @@ class Installation:
 
 
 def _label(path: Path) -> str:
-    """Return the name of an installation for tables, for example `before` or `main/.venv`.
+    """Return a short name for an installation of HMB, for example `before` or `main/.venv`. Tables show this name.
 
-    `path` is a checkout, a virtual environment, or the Python executable of a virtual environment.
+    `path` is the path of a checkout, of a virtual environment, or of the Python executable in a virtual environment.
     """
     folder = path.parent.parent if path.is_file() else path
     return "/".join(folder.parts[-2:]) if folder.name.startswith(".") else folder.name

@@ -30,7 +30,10 @@ class Finished:
 
     @property
     def costs(self) -> dict[str, float]:
-        """The CPU time and the memory, under the names that samples use for a client."""
+        """The CPU time (seconds) and the peak memory (bytes) of the program: name -> value.
+
+        The program is the client of a benchmark. Both names therefore begin with `client_` in the stored results.
+        """
         return {"client_cpu_seconds": self.cpu_seconds, "client_max_bytes": float(self.max_resident_bytes)}
 
 

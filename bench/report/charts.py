@@ -34,13 +34,14 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 
 
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw the chart with dots, with one panel for each column that the samples contain.
+    """Draw a chart with dots. The chart has one panel for each measured figure, for example records/s.
 
-    If the chart has several cells (for example, message sizes) and a reference, each column has two panels: one with
-    the values, and one with the ratios of the values to the reference. Without the ratios, a reader could not see small
-    differences between the contestants, because the values of different cells differ much more.
+    A chart can show several tasks (cells), for example messages of 10 B and messages of 100 B. The rates of two tasks
+    can be very different. On an axis for both rates, a small difference between two brokers is hard to see.
 
-    A chart with ratios leaves out the columns whose field `compare` is False.
+    In a chart with several tasks, each figure therefore has a second panel with ratios. A ratio is a value divided by
+    the value of the reference, for example Kafka, in the same task and round. The chart then leaves out each figure
+    without ratios (`Column.compare` is False). If the samples contain no reference, the chart has no ratios.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -139,7 +140,10 @@ def panels_of(count: int, height: float = 4.2) -> tuple[Figure, Sequence[Axes]]:
 
 
 def draw_curve(panel: Axes, points: Mapping[float, Distribution], **style: Any) -> None:
-    """Draw a curve through the medians. At each size, a bar goes from the minimum to the maximum."""
+    """Draw a curve through medians. A vertical bar at each median goes from the minimum to the maximum.
+
+    `points` maps a position on the x axis, for example 100 connections, to the values that were measured there.
+    """
     if points:
         medians = [each.median for each in points.values()]
         panel.errorbar(list(points), medians, yerr=_ranges(points), capsize=2, **style)

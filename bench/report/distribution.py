@@ -14,7 +14,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Distribution:
-    """The values of one figure in one or more runs, with their median, minimum and maximum."""
+    """The values that one or more runs have measured for the same figure, for example for records/s."""
 
     values: tuple[float, ...]
 

@@ -5,8 +5,9 @@ One median must not mix the figures of different machines. It must not mix the f
 share a table or a chart.
 
 If the user names no files, `hmb bench show` and `hmb bench plot` read the user's own runs in `hmb-bench/`. If this
-folder contains no runs, the commands read the published runs in `bench/results`. Of several files with the same origin,
-the commands read only the newest file, because an older file may have measured older code.
+folder contains no runs, the commands read the published runs in `bench/results`. If several files have the same
+benchmark, machine and scale (`--scale`), the commands read only the newest of them. The older files may contain results
+of older code.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class Origin:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Origin:
-        """Return the origin of a file of samples. `document` is the content of the file, as `read` returns it."""
+        """Return the origin of the results in a file: the benchmark (suite), the machine and the scale.
+
+        `document` is the content of the file, as the function `read` returns it.
+        """
         suite = str(document["samples"][0]["suite"]).split()[0]  # For example, "clients produce" becomes "clients".
         machine, scale = document["machine"], SCALE.search(document["command"])
         return cls(suite, str(machine["cpu"]), int(machine["cores"]), float(scale[1]) if scale else 1.0)
@@ -71,7 +75,10 @@ def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
 
 
 def newest_files() -> list[Path]:
-    """Return the newest file of each origin. If the user has no runs of their own, use the published files."""
+    """Return the newest file of results for each combination of benchmark, machine and scale.
+
+    The files come from the folder of the user's own runs, or from the published runs if the user's folder is empty.
+    """
     for folder in (DIRECTORY, PUBLISHED):
         if files := sorted(folder.glob("*-*.json"), key=lambda path: path.stem.partition("-")[2]):
             return list({Origin.of(read(path)): path for path in files}.values())
@@ -92,7 +99,10 @@ MODULES = {
 
 
 def view_of(suite: str) -> SuiteReport:
-    """Return the view that the module of a suite declares. Raises InvalidSamples if no suite has this name."""
+    """Return the view of a benchmark: the object that makes tables and charts from the benchmark's results.
+
+    `suite` is the name of the benchmark. Raises InvalidSamples if no benchmark has this name.
+    """
     module = MODULES.get(suite, f"scenarios.{suite}")
     try:
         view: SuiteReport = import_module(f"hmb.bench.{module}").VIEW
@@ -102,7 +112,11 @@ def view_of(suite: str) -> SuiteReport:
 
 
 def file_suffixes(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """Return a suffix for the file names of each origin's charts, or "" if a suite has only one origin."""
+    """Return a suffix for the file names of charts: origin -> suffix. Charts of different origins get different files.
+
+    An origin is a benchmark (suite), with the machine and the scale of its runs. If a benchmark has several origins,
+    the suffix names the machine and the scale. If a benchmark has only one origin, the suffix is "".
+    """
     origins = list(origins)
     suites = [origin.suite for origin in origins]
     return {

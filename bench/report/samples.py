@@ -64,7 +64,10 @@ def environment() -> dict[str, object]:
 
 
 class Samples:
-    """The samples of one command. `add` writes a sample into the file and into the topic."""
+    """The samples of one benchmark command. A sample contains the results of one run.
+
+    The method `add` sends each sample to the topic `hmb.bench`, and writes all samples into a JSON file.
+    """
 
     def __init__(self, suite: str, directory: Path, producer: hmb.Producer) -> None:
         self._environment = environment()
@@ -74,7 +77,10 @@ class Samples:
         self.path = directory / f"{self._run}.json"
 
     def add(self, sample: Sample) -> None:
-        """Write a sample into the topic and into the file. Raises OSError, KafkaError."""
+        """Send the results of a run to the topic `hmb.bench`, and add them to the JSON file at `self.path`.
+
+        Raises OSError, KafkaError.
+        """
         self._samples.append(sample)
         record = {"run": self._run, **asdict(sample), **self._environment}
         self._producer.send(TOPIC, json.dumps(record).encode(), sample.suite.encode()).result()

@@ -69,10 +69,13 @@ def distribution(runs: Sequence[Sample], figure: str) -> Distribution:
 def ratios(
     runs: Sequence[Sample], reference: Sequence[Sample], value: Callable[[Sample], float]
 ) -> Distribution | None:
-    """Divide the value of each run by the value of the reference in the same round. Return these ratios.
+    """Divide the value of each run by the value of the reference run in the same round. Return these ratios.
 
-    `value` returns NaN if a run has not measured the value. A round in which one of the two values is missing has no
-    ratio. Return None if no round has a ratio.
+    For example, `runs` contains the runs of HMB, and `reference` contains the runs of Kafka. The function `value`
+    returns the value of a run, for example its records/s, or NaN if the run has not measured it.
+
+    A round has no ratio if one of its two values is missing, or if the value of the reference is 0. Return None if no
+    round has a ratio.
     """
     of_reference = {run.turn: value(run) for run in reference}
     pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]

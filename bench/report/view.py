@@ -5,8 +5,9 @@ Each benchmark declares one `SampleView`. A view uses three terms:
 - A *cell* is one task that all contestants do, for example to send messages of 100 B, or to serve 10 connections.
 - The *reference* is the contestant with which all others are compared, usually Kafka.
 
-For example, `hmb bench produce` has ten cells, each with a message size and a batch size. Its contestants are HMB and
-Kafka 4.3.0, and Kafka is the reference.
+For example, `hmb bench produce` has ten tasks (cells): ten combinations of a message size and a batch size. In each
+task, the benchmark compares two brokers (contestants): HMB and Kafka 4.3.0. Kafka is the reference, so the tables show
+HMB's values divided by Kafka's values.
 
 Each column of a table shows one measured number, for example the rate: its median and its range. If `Column.compare` is
 set, the next column shows the ratio to the *reference*, the contestant with which all others are compared. The last
@@ -55,7 +56,7 @@ class Column:
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 
     def measured(self, runs: Sequence[Sample]) -> bool:
-        """Return whether all `runs` have measured the figure of this column."""
+        """Return whether the results of each run contain a value for this column, for example a value for records/s."""
         return not any(math.isnan(self.value(run)) for run in runs)
 
     def text(self, runs: Sequence[Sample]) -> str:
@@ -94,7 +95,11 @@ class SampleView:
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title. After a table with several tasks or many rounds, add a summary of ratios."""
+        """Return one table for each title, and after some tables a second table that summarizes their ratios.
+
+        A ratio is a value divided by the value of the reference, for example HMB's rate divided by Kafka's rate. A
+        table has a summary if the benchmark has measured several tasks, or at least ROUNDS_FOR_VERDICT rounds.
+        """
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
             cells = self.runs(of_title)
@@ -117,13 +122,17 @@ class SampleView:
         return dict(zip(names, drawn, strict=True))
 
     def runs(self, samples: Sequence[Sample]) -> Cells:
-        """Group the samples by their task (cell), and the samples of each task by their contestants."""
+        """Group the samples by task (cell), and then by contestant. Return a dict: task -> contestant -> samples.
+
+        A sample contains the results of one run. The contestants are the things that a benchmark compares, for example
+        HMB and Kafka.
+        """
         return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
 
     def reference_of(self, cells: Cells) -> str | None:
-        """Return the name of the reference, with which the other contestants are compared.
+        """Return the name of the reference, for example "Kafka 4.3.0". Tables compare all other values with its values.
 
-        Return None if the view compares nothing, or if not enough contestants ran.
+        Return None if the view declares no reference, or if too few brokers or clients have run for a comparison.
         """
         names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
         if self.reference is None or len(names) <= max(1, self.reference):
@@ -133,9 +142,11 @@ class SampleView:
     def ratio(
         self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
     ) -> Distribution | None:
-        """Return the ratios of a contestant to the reference in one task (cell).
+        """Compare a broker or a client with the reference in one task. Return the ratio of their values in each round.
 
-        Return None for the reference itself.
+        `contestants` contains the runs of all compared brokers or clients in this task: name -> runs. `name` and
+        `reference` are two of these names, for example "HMB" and "Kafka 4.3.0". Return None if both names are equal, or
+        if no round has a ratio.
         """
         if name == reference:
             return None
@@ -191,9 +202,11 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: tasks in which a contestant was better than the reference, and tasks in which it was worse.
+    """Return two texts: tasks in which HMB (for example) was better than Kafka, and tasks in which HMB was worse.
 
-    A text names only tasks (cells) in which all rounds had the same result.
+    `found` maps the name of a task to the ratios of its rounds, for example HMB's rate divided by Kafka's rate. The
+    first text names the tasks in which HMB was better in every round. The second text names the tasks in which HMB was
+    worse in every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

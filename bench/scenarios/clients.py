@@ -57,7 +57,10 @@ CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 @dataclass(frozen=True)
 class LibraryClient:
-    """A client that `library_client.py` can run. The client needs some seconds for `records` records."""
+    """A producer or a consumer that the program `library_client.py` can run.
+
+    A fast client has more `records` to send or to read than a slow client, so that each client runs for some seconds.
+    """
 
     name: str
     action: str  # "produce" or "consume"
@@ -92,9 +95,10 @@ CONSUMERS = (
 
 @dataclass(frozen=True)
 class ClientGoal:
-    """A goal for the speed of a client: the client should be at least `least` times as fast as the client `over`.
+    """A goal for the speed of a client. The goal compares the client with another client, or with a fixed rate.
 
-    If `over` is None, the goal is a rate of at least `least` records/s.
+    For example, if `over` is "kafka-python" and `least` is 10, the client should be at least 10 times as fast as
+    kafka-python. If `over` is None, `least` is the lowest rate that reaches the goal, in records/s.
     """
 
     action: str

@@ -53,9 +53,10 @@ VIEW = SampleView(
 
 
 def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[str, peers.Peer]:
-    """Start the brokers, and return them by name.
+    """Start the brokers. Return a dict: name -> broker.
 
-    The name also says where a commit is when the broker responds: on the disk or in the page cache.
+    Each name ends with "on disk" or "in page cache". The end of the name says where the broker writes an offset commit
+    before it responds.
     """
     own, *others = broker_kinds(versus)
     found: dict[str, peers.Peer] = {f"{own.name}, on disk": own.make()}

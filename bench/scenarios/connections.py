@@ -50,7 +50,11 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The usual tables, and a table that divides each throughput by that of the first number of connections."""
+    """The tables of `SampleView`, and one more table that shows how the throughput changes with more connections.
+
+    The benchmark runs with several numbers of connections, usually 1, 10, 100 and 1,000. The additional table divides
+    the throughput with each number by the throughput with the first number.
+    """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", "records/s over the first line"]]
@@ -116,10 +120,10 @@ def command(
     records: int,
     seconds: float,
 ) -> None:
-    """Measure how much of one connection's throughput is left with many connections and partitions.
+    """Measure how the throughput of a broker changes with more connections and partitions.
 
-    HMB and Kafka 4.3.0 run alternately. The last table divides each throughput by the throughput with the first number
-    of connections.
+    HMB and Kafka 4.3.0 run alternately. The option --counts lists the numbers of connections. The last table divides
+    each throughput by the throughput with the first number in this list, which is 1 by default.
     """
     brokers = running_brokers(measurement.stack, bootstrap, versus)
     progress = measurement.progress(len(brokers) * len(counts) * measurement.round_count)

@@ -92,8 +92,9 @@ class FrameClient:
     def send(self, request: Request, version: int) -> Any:
         """Send a request, and return its decoded response.
 
-        After the first direct call of `exchange`, do not call this method: the connection would still expect the
-        responses of the direct calls.
+        A caller that uses both `send` and `exchange` must make all its calls of `send` first. `send` decodes the
+        responses in the order of the requests. If a caller has read a response with `exchange`, a later call of `send`
+        still expects this response, and therefore raises ProtocolError.
         """
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 

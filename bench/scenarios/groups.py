@@ -72,7 +72,11 @@ class GroupLoad:
     seconds: float  # how long the benchmark measures the quiet groups (seconds)
 
     def group_names(self) -> list[str]:
-        """Return one group name for each member. Two groups are large. All other groups have about the same size."""
+        """Return the group of each member, as a list of names. A group with 50 members is in the list 50 times.
+
+        Two large groups have LARGE_GROUP members each. The remaining members are divided about equally among all
+        other groups.
+        """
         names = ["large-0"] * LARGE_GROUP + ["large-1"] * LARGE_GROUP
         return names + [f"group-{number % (self.groups - 2)}" for number in range(self.members - len(names))]
 

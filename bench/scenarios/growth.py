@@ -1,8 +1,8 @@
 """Measures how costs grow in HMB's broker with more connections or partitions, larger responses, or a larger log.
 
 These commands are examples:
-    hmb bench growth                        # all four numbers
-    hmb bench growth --of connections,log
+    hmb bench growth                        # connections, partitions, the size of a response, the size of the log
+    hmb bench growth --of connections,log   # only connections and the size of the log
 
 The benchmark increases four numbers step by step, and measures these figures:
     connections   1 to 1,000: records/s, and the 99th percentile of a request's latency

@@ -103,7 +103,11 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
     help="The process whose memory is measured.",
 )  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
-    """Measure the memory of a broker, idle and after 10 GB, or of HMB's producer while it sends 10 GB."""
+    """Measure the memory of a broker, or of HMB's producer (--of producer).
+
+    The command measures a broker when the broker is idle, and again after clients have sent and read 10 GB of records.
+    It measures the producer while the producer sends 10 GB of records. The option --gigabytes changes the 10 GB.
+    """
     if of == "producer":
         progress = measurement.progress(measurement.round_count)
         for number in range(measurement.round_count):

@@ -1,15 +1,15 @@
 """Measures the throughput of a producer: acknowledged records per second, and the broker's CPU time for a record.
 
-These commands are examples:
-    hmb bench produce                                # HMB and Kafka 4.3.0, the thesis's ten cells, three rounds
-    hmb bench produce --cells 1,2 --repeat 5         # some cells, more rounds
+These commands are examples. A cell is a combination of a message size and a batch size:
+    hmb bench produce                                # HMB and Kafka 4.3.0, all ten cells, three rounds
+    hmb bench produce --cells 1,2 --repeat 5         # only the first two cells, five rounds
     hmb bench produce --client hmb -b HOST:PORT      # HMB's producer to a running broker
     hmb bench produce --record-size 500 --batch-size 65536 --num-records 100000
     hmb bench produce --empty                        # also a broker that discards records
     hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
 
-A cell is one combination of a message size and a batch size. The sizes come from HMB's thesis (`thesis/cells.py`). All
-cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864.
+A cell is one combination of a message size and a batch size. The sizes come from the bachelor thesis on which HMB is
+based (`thesis/cells.py`). All cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864.
 
 The client is the same in every run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names
 another client. Each run has a new topic. A run counts only if the broker's log contains all sent records after the run.
@@ -76,7 +76,12 @@ def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: 
 def workloads(
     cells: Sequence[int], record_size: int | None, batch_size: int | None, num_records: int | None
 ) -> list[Workload]:
-    """Return one workload with the user's sizes, or the thesis's cells with the numbers `cells` if no size is set."""
+    """Return the workloads to measure. A workload has a message size, a batch size and a number of records.
+
+    If the user has set at least one of these three values, return one workload with the user's values, and with default
+    values for the others. Otherwise, return some of the ten workloads in CELLS. `cells` contains their numbers, 1 to
+    10.
+    """
     if record_size or batch_size or num_records:
         return [Workload(record_size or 100, batch_size or 16_384, num_records or 1_000_000)]
     return [CELLS[number - 1] for number in cells]

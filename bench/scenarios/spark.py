@@ -133,7 +133,10 @@ class SparkMeasurement:
         return figures
 
     def fill(self, partitions: int) -> str:
-        """Create a topic with `partitions` partitions for the jobs that read, and fill the topic. Return its name."""
+        """Create a topic with `partitions` partitions, and send records to it. Return the name of the topic.
+
+        Spark jobs of the kind "read" read this topic later.
+        """
         topic = f"{TOPIC}-read-{partitions}"
         topics.create(self._load.bootstrap, topic, partitions=partitions)
         HmbProducer().run(self._load.bootstrap, topic, Workload(self._load.size, 65_536, self._load.records))
@@ -208,7 +211,10 @@ class SparkMeasurement:
         }
 
     def _send(self, topic: str, records: int) -> None:
-        """Send `records` records to a topic, `load.rate` records per second. The producer sends 100 times a second."""
+        """Send `records` records to a topic, at a steady rate of `load.rate` records per second.
+
+        Every 10 ms, the producer sends a group of records. A group contains a hundredth of `load.rate` records.
+        """
         load = self._load
         per_call = max(1, load.rate // 100)
         started = time.perf_counter()
@@ -307,7 +313,11 @@ def command(
 
 
 def _partitions(kind: str, chosen: list[int] | None) -> Sequence[int]:
-    """Return the numbers of partitions for the jobs of one kind: the user's numbers, or the default of this kind."""
+    """Return how many partitions the topics for one kind of job have, for example (1, 2).
+
+    With (1, 2), one job uses a topic with one partition, and another job uses a topic with two partitions. `chosen`
+    contains the user's numbers, or None for the default. A job of the kind "filter" always uses one partition.
+    """
     if kind == "filter":
         return (1,)
     return chosen or ((1,) if kind == "stream" else (1, 2))

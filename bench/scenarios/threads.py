@@ -4,15 +4,16 @@ These commands are examples:
     hmb bench threads                                   # 1, 2, 4 and 8 handlers; one producer, and three at once
     hmb bench threads --handlers 1,8 --producers 1,4
 
-The broker of the thesis passed each request through a channel to a handler thread. The handler passed each response
-through another channel to a sender thread. The broker of the thesis used only one of four cores. The reason, according
-to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
+HMB is based on a bachelor thesis about a broker in Haskell. That broker passed each request through a channel to a
+handler thread. The handler passed each response through another channel to a sender thread. The broker used only one of
+four cores. The reason, according to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
 
-With the setting `threading=staged`, HMB has the design of the thesis, with one or more handler threads
-(`hmb/broker/network/staged.py`). The setting `num.io.threads` is the number of handler threads.
+With the setting `threading=staged`, HMB's broker uses handler threads (`hmb/broker/network/staged.py`). For each
+connection, one thread reads requests, and another thread sends responses. The handler threads of the broker process the
+requests of all connections. The setting `num.io.threads` is the number of handler threads.
 
-The benchmark sends small and large requests. For a small request, the broker needs most of the time to pass the request
-from thread to thread. For a large request, it needs most of the time to process the bytes.
+The benchmark sends small requests and large requests. With small requests, most of the broker's work is to pass each
+request from thread to thread. With large requests, most of its work is to process the bytes of the requests.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ def produce_together(
 def command(
     measurement: Measurement, handlers: list[int], producers: list[int], client: str, scale: float
 ) -> None:
-    """Compare the thesis's layout of threads with one thread for each connection, in HMB's broker."""
+    """Compare two designs of HMB's broker: one thread for each connection, and a fixed number of handler threads.
+
+    The design with handler threads comes from the bachelor thesis on which HMB is based.
+    """
     layouts, producer = start_layouts(handlers, measurement.stack), PRODUCERS[client]()
     workloads = [each.scaled(scale) for each in (SMALL, LARGE)]
     progress = measurement.progress(len(layouts) * (1 + measurement.round_count * len(workloads) * len(producers)))

@@ -68,7 +68,11 @@ VIEWS = {
 
 
 class SecurityView:
-    """The tables of the benchmark `security`: TLS and logins with both brokers, and the goals."""
+    """The tables of the benchmark `security`.
+
+    Two tables compare HMB and Kafka: the rates over TLS, and the processor time of logins. The last table compares
+    HMB's figures with their goals, which are limits for the cost of TLS, of logins and of ACLs.
+    """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         by_suite = group_by(samples, lambda sample: sample.suite)
@@ -78,7 +82,7 @@ class SecurityView:
         return [*compared, goal_table("The goals for the cost of security", GOALS, figures_of(by_suite))]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return no chart, because a chart would not show the goals better than the table."""
+        """Return no chart, because the table already shows whether each figure reaches its goal."""
         return {}
 
 
@@ -86,7 +90,10 @@ VIEW = SecurityView()
 
 
 def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[float]]:
-    """Return the values of each figure that has a goal, with one value for each round."""
+    """Return the values to compare with GOALS: name of a goal -> the measured value of each round.
+
+    `by_suite` contains the results of all runs: name of the measurement (TLS, LOGIN or ACL) -> samples.
+    """
     figures: dict[str, Sequence[float]] = {}
     for name, of_task in group_by(by_suite.get(TLS, []), task).items():
         runs = group_by(of_task, broker)
@@ -102,7 +109,10 @@ def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[f
 
 
 def warm_up(brokers: Sequence[SecuredBroker], workload: Workload, seconds: float) -> None:
-    """Run all clients with all brokers for `seconds` seconds times the number of brokers. Also make some logins."""
+    """Run all clients with all brokers as a warm-up, and make some logins. Nothing is measured.
+
+    The clients run for about `seconds` seconds for each broker. With two brokers, they run twice as long in all.
+    """
     end = time.monotonic() + seconds * len(brokers)
     for (run, client), secured in itertools.cycle(
         itertools.product(itertools.product(ACTIONS.values(), CLIENTS), brokers)
@@ -117,7 +127,7 @@ def warm_up(brokers: Sequence[SecuredBroker], workload: Workload, seconds: float
 def measure_tls(
     measurement: Measurement, brokers: Sequence[SecuredBroker], workload: Workload, progress: Progress
 ) -> None:
-    """Run each producer and each consumer with all brokers alternately."""
+    """Measure each producer and each consumer over TLS. In each round, a client runs once with each broker."""
     for (action, run), client in itertools.product(ACTIONS.items(), CLIENTS):
         for number, secured in measurement.rounds(brokers):
             progress.step(f"TLS, {action}, round {number + 1}: {client.name}, {secured.name}")
@@ -129,7 +139,7 @@ def measure_tls(
 def measure_logins(
     measurement: Measurement, brokers: Sequence[SecuredBroker], logins: int, progress: Progress
 ) -> None:
-    """Log in as each user, with all brokers alternately."""
+    """Measure the logins of each user. In each round, the user logs in to each broker `logins` times."""
     for name, user in USERS.items():
         for number, secured in measurement.rounds(brokers):
             progress.step(f"login of the {name}, round {number + 1}: {secured.name}")

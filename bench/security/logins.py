@@ -9,8 +9,9 @@ login would show which users exist.
 A measured login includes the connection of the client. The broker accepts the connection, answers ApiVersions,
 SaslHandshake and two SaslAuthenticate requests, and closes the connection.
 
-The broker delays its answer to a refused login, but uses no processor time during this delay. Therefore several clients
-log in at the same time, and only the processor time counts.
+When the broker refuses a login, it delays its answer, but uses no processor time during this delay. The duration of a
+login therefore does not show its cost, and the benchmark measures only the processor time. Several clients log in at
+the same time, so that the delays do not make the benchmark slow.
 """
 
 from __future__ import annotations

@@ -5,6 +5,6 @@ even after a crash. Other processors may count a word twice after a crash (at le
 accepted only if the processor has counted every record.
 
 Read in this order:
-1. `word_count`    the word count, written for each processor in Python; `WordCount.java` is written for Kafka Streams
-2. `hailstorm`     the command `hmb bench hailstorm`, which runs all processors alternately
+1. `word_count`    counts words with each stream processor for Python; `WordCount.java` does this with Kafka Streams
+2. `hailstorm`     the command `hmb bench hailstorm`, which runs all these stream processors alternately
 """

@@ -73,7 +73,11 @@ COMPARISONS = (
 
 
 class WordCountView(SampleView):
-    """The tables of all processors, and a table that shows what a property, such as a combiner, costs or gains."""
+    """The tables of the benchmark `hailstorm`, which compares stream processors.
+
+    The last table compares pairs of stream processors that differ in only one choice. For example, it divides the rate
+    of Kafka Streams with exactly-once results by the rate of Kafka Streams with at-least-once results.
+    """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", *(f"{column.label}, with / without" for column in self.columns[:2])]]
@@ -86,7 +90,11 @@ class WordCountView(SampleView):
         return [*super().tables(samples), *price]
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return no table. Another table compares pairs of stream processors that differ in one property."""
+        """Return no summary of ratios, because the method `tables` adds a table of other ratios.
+
+        That table compares pairs of stream processors that differ in only one choice, for example exactly once or at
+        least once.
+        """
         return []
 
 
