@@ -19,9 +19,9 @@ def filled(answer, timeout, *jobs):
 
 
 def test_order(answer):
-    """`take` delivers the jobs in the order in which `put` added them.
+    """`take` delivers the jobs in the order in which `put` added them, and each job to one worker.
 
-    It delivers each job to one worker, and returns None after the last job.
+    It returns None if workers already have all jobs.
     """
     queue, case = filled(answer, 10, "a", "b", "b"), "put('a'), put('b'), put('b')"
     found = [taken(queue, 0, case) for _ in range(3)]
@@ -33,7 +33,7 @@ def test_order(answer):
 
 
 def test_done(answer):
-    """A job that a worker has acknowledged is never delivered again."""
+    """After a worker has acknowledged a job with `done`, this job is never delivered again."""
     queue, case = filled(answer, 10, "a", "b"), "put('a'), put('b'), take(0)"
     receipt, _ = taken(queue, 0, case)
     result = queue.done(receipt)
@@ -45,7 +45,10 @@ def test_done(answer):
 
 
 def test_a_lost_worker(answer):
-    """A job without an acknowledgement is delivered again after `timeout` seconds, before all newer jobs."""
+    """If a worker does not acknowledge its job within `timeout` seconds, `take` delivers the job again.
+
+    It delivers this job before all newer jobs.
+    """
     queue, case = filled(answer, 10, "a", "b"), "Queue(10), put('a'), put('b'), take(0)"
     taken(queue, 0, case)
     _, job = taken(queue, 10, case)
@@ -59,7 +62,10 @@ def test_a_lost_worker(answer):
 
 
 def test_an_old_receipt(answer):
-    """If a job was delivered again, its old receipt does not remove the job."""
+    """Each delivery of a job has its own number, the receipt.
+
+    After a job was delivered again, a call of `done` with an older receipt returns False, and does not remove the job.
+    """
     queue, case = filled(answer, 10, "a"), "put('a'), take(0), take(10)"
     old, _ = taken(queue, 0, case)
     new, _ = taken(queue, 10, case)

@@ -12,7 +12,10 @@ def receive(receiver, numbers):
 
 
 def test_out_of_order(answer):
-    """A `Receiver` processes messages in the order of their numbers, and acknowledges the next missing number."""
+    """A `Receiver` processes messages in the order of their numbers.
+
+    `receive` returns the number of the next missing message.
+    """
     for numbers, expected in (([0, 1, 2], [1, 2, 3]), ([1, 0], [0, 2]), ([2, 1, 0, 3], [0, 0, 3, 4])):
         processed = []
         found = receive(answer.Receiver(processed.append, 4), numbers)
@@ -81,9 +84,9 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """`send_window` passes the oldest unacknowledged messages to each call of `send`.
+    """`send_window` calls `send` with a batch of the oldest messages that are not acknowledged.
 
-    Their number is `window`, or smaller if fewer messages are left.
+    The batch has `window` messages, or all of them if fewer are left.
     """
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0

@@ -29,7 +29,7 @@ def test_windows(answer):
 
 
 def test_batch(answer, rng):
-    """`batch_view` counts the first `end` clicks by page and by window of 60 seconds."""
+    """`batch_view(log, end)` counts the clicks at offsets below `end`, by page and by window of 60 seconds."""
     small = [(5, "home"), (70, "home"), (10, "home"), (75, "cart")]
     for log in [small, *(random_log(rng, length) for length in range(4, 20))]:
         for end in (0, 1, 3, len(log)):

@@ -27,7 +27,7 @@ def compare(answer, times, gap=30):
 
 
 def test_in_order(answer):
-    """A click belongs to the session of its user if it comes at most `gap` seconds after the last click."""
+    """A click belongs to a session if its event time is at most `gap` seconds after the last click of the session."""
     compare(answer, [100])
     compare(answer, [100, 110, 130])
     compare(answer, [100, 130])
@@ -36,9 +36,9 @@ def test_in_order(answer):
 
 
 def test_late_clicks(answer):
-    """A late click belongs to a session if it comes at most `gap` seconds before the first click of the session.
+    """A late click belongs to a session if its event time is at most `gap` seconds before the session's first click.
 
-    It also belongs to a session if it comes between two clicks of the session.
+    It also belongs to a session if its event time is between two clicks of the session.
     """
     compare(answer, [100, 80])
     compare(answer, [100, 70])
@@ -48,7 +48,7 @@ def test_late_clicks(answer):
 
 
 def test_merging(answer, rng):
-    """A late click that closes the gap between two sessions merges them into one."""
+    """If a late click belongs to two sessions, it merges them into one."""
     compare(answer, [100, 150, 125])
     compare(answer, [100, 150, 200, 175, 125])
     for number in range(200):
@@ -70,7 +70,7 @@ def test_users(answer, rng):
 
 
 def test_closing(answer, rng):
-    """`close` returns a session when no further click can extend it, and returns each session only once.
+    """`close` returns a session when no later click can belong to it, and returns each session only once.
 
     All other sessions stay open.
     """
