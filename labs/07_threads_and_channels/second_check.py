@@ -84,9 +84,9 @@ def test_fairness(answer):
 
 
 def test_backpressure(answer):
-    """`put` waits while `limit` requests of the same connection are waiting.
+    """`put` blocks while the connection of its request already has `limit` waiting requests.
 
-    The requests of other connections do not make it wait.
+    Requests of other connections do not block it.
     """
     requests, case = filled(answer, "A", "A", limit=2)
     other = Runner(requests.put, "B", "B1")

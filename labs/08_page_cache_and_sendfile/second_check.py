@@ -90,7 +90,10 @@ def compare(answer, data, parts, step=100_000):
 
 
 def test_small_parts(answer, data):
-    """`write` sends the parts in their order. A part may be empty."""
+    """`write` sends the parts of a response in their order.
+
+    A part is a bytes object or a range of a file. It may be empty.
+    """
     compare(answer, data, [b"head"])
     compare(answer, data, [b"head", (100, 50), b"", (0, 0), (7, 20), b"tail"])
     compare(answer, data, [])
@@ -126,7 +129,7 @@ def test_complete_responses(answer, data):
 
 
 def test_no_copy(answer, data, monkeypatch):
-    """`write` sends the ranges of the file without reading them into the memory of the program."""
+    """If a part is a range of a file, `write` sends it without reading it into the memory of the program."""
 
     def refuse(*arguments):
         raise AssertionError("write reads bytes of the file; os.sendfile sends them without reading")
