@@ -83,7 +83,7 @@ class FigureGoalView:
         return [goal_table("The page and the metrics of a broker", GOALS, figures)]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return no chart, because a chart would not show the goals better than the table."""
+        """Return no chart, because the table is enough: it compares each measured number with its goal."""
         return {}
 
 
@@ -248,9 +248,11 @@ class BusyBrokers:
             rate_and_cpu(broker, BUSY, self._workload)  # This run is the warm-up.
 
     def measure(self) -> dict[str, float]:
-        """Send records as fast as possible to each of the two brokers, one after the other.
+        """Compare a broker that serves a web page with a broker that serves no web page.
 
-        Return the rate of the broker with a web page, and the costs of the web page.
+        Send records as fast as possible to one broker, and then to the other one. Return the rate (records/s) of the
+        broker with the web page, and the costs of this page: the lost throughput, and the additional processor time and
+        memory.
         """
         self._runs += 1
         runs = {}
@@ -272,9 +274,10 @@ class BusyBrokers:
     "--num-records", type=POSITIVE, default=1_000_000, show_default=True, help="Records to write in each run."
 )
 def command(measurement: Measurement, num_records: int) -> None:
-    """Measure the page and the metrics of a broker, with the goal beside each figure.
+    """Measure how fast a broker serves its web page and its metrics, and how much the page slows the broker down.
 
-    The first three figures need Chromium.
+    The result is a table. It compares each of six measured numbers with its goal, for example at most 100 ms. The
+    benchmark needs the browser Chromium, which shows the page.
     """
     progress = measurement.progress(2 * measurement.round_count + 1)
     progress.step("two brokers at full load: warm-up")

@@ -43,7 +43,7 @@ COMMANDS = {  # the modules are in `hmb.bench`
 
 
 class BenchGroup(LazyGroup):
-    """The group of the benchmarks."""
+    """The command group `hmb bench`, whose subcommands run the benchmarks."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a benchmark. If Ctrl-C or SIGTERM ends the benchmark early, stop the brokers that it has started."""

@@ -318,7 +318,7 @@ def running_broker(
 
 @contextmanager
 def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
-    """Run the `with` block, which starts the broker. If one of `signals` arrives during the start, cancel it."""
+    """Run the `with` block, which starts the broker. Cancel the start if one of `signals` arrives during the block."""
     started = threading.Event()
 
     def watch() -> None:

@@ -1,9 +1,10 @@
 """A group of commands that imports a command only when the user runs it.
 
-An import of the broker, the client or a benchmark takes longer than `hmb --help` may take. A group of this class
-therefore has a table with two texts for each command: the name of the command's module, and the command's line in the
-help of the group. With this table, the group prints its help and completes names without an import. In each module, the
-click command has the name `command`.
+`hmb --help` should print its text at once. But an import of all commands is slow, because it also imports the broker,
+the client and the benchmarks. A `LazyGroup` therefore has a table with two texts for each command: the name of the
+module that contains the command, and the line that describes the command in the help. With this table, the group can
+print its help, and complete the names of commands, without importing a command. In each of the modules, the click
+command has the name `command`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 
 class CommandEntry(NamedTuple):
-    """A row of the table of a group: the command's module inside the group's package, and its line in the help."""
+    """A command that is not imported yet: the name of its module, and the line that describes it in the help."""
 
     module: str
     help: str

@@ -56,6 +56,6 @@ cells_option = click.option(
 
 
 def cell_of(sample: Sample) -> Cell:
-    """Return the cell that has the message size and the batch size of a sample."""
+    """Return the workload (a `Cell`) with which `sample` was measured: it has the same message size and batch size."""
     sizes = sample.parameters["message_bytes"], sample.parameters["batch_bytes"]
     return next(cell for cell in CELLS if (cell.message_bytes, cell.batch_bytes) == sizes)

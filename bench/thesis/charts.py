@@ -38,7 +38,11 @@ Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # (generation, sc
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:
-    """Return the rates of the samples: (release of Kafka, scenario) -> cell -> rates."""
+    """Group the rates of the measured runs by the release of Kafka, by the scenario's number, and by the workload.
+
+    The result is a dict of dicts. For example, the key ("4.3.0", 2) means scenario 2 with Kafka 4.3.0. Its value maps
+    each workload (`Cell`) to the rates in MB/s of all its runs.
+    """
     groups = group_by(samples, lambda run: (str(run.parameters["generation"]), int(run.parameters["scenario"])))
     return {
         key: {cell: distribution(runs, WIRE_RATE) for cell, runs in group_by(of_key, cell_of).items()}
@@ -47,7 +51,11 @@ def rates_of(samples: Sequence[Sample]) -> Rates:
 
 
 def chart(benchmark: str, rates: Rates) -> Figure:
-    """Draw the chart of one of the thesis's two benchmarks. `benchmark` is "batch" or "message"."""
+    """Draw the chart of one benchmark: several batch sizes ("batch"), or several message sizes ("message").
+
+    The first panel shows the rates that the thesis of 2015 measured. The other panels show the rates that
+    `hmb bench thesis` measured.
+    """
     cells = BENCHMARKS[benchmark]
     generations = sorted({generation for generation, _ in rates if generation}) or [""]
     figure, panels = panels_of(1 + len(generations))

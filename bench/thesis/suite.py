@@ -1,10 +1,10 @@
 """The command `hmb bench thesis`, which repeats the benchmarks of the thesis with two releases of Kafka.
 
 These commands are examples:
-    hmb bench thesis                               # everything, about 40 minutes
-    hmb bench thesis --cells 1,4,7 --repeat 1      # some cells
-    hmb bench thesis --scale 0.1                   # a quick look
-    hmb bench thesis --generations 4.3.0           # without Kafka 0.8.2.2
+    hmb bench thesis                               # the whole benchmark, about 40 minutes
+    hmb bench thesis --cells 1,4,7 --repeat 1      # only three of the ten workloads, in one round
+    hmb bench thesis --scale 0.1                   # a tenth of the records, for a quick look
+    hmb bench thesis --generations 4.3.0           # only one of the two releases of Kafka
 
 The thesis has four scenarios, each with a producer and a broker. In the scenarios 1 to 3, the producer, the broker or
 both are programs of Kafka. Each of these three scenarios runs with Kafka 4.3.0, and with Kafka 0.8.2.2, the last
@@ -65,7 +65,7 @@ VIEW = ThesisView()
 
 @dataclass(frozen=True)
 class Pair:
-    """A producer and a broker. Each pair is one of the thesis's four scenarios with one release of Kafka."""
+    """A producer and the broker to which it sends, for example the producer of Kafka 4.3.0 and HMB's broker."""
 
     scenario: int  # the number that the thesis gives the scenario, 1 to 4
     generation: str  # the version of Kafka; "" in scenario 4, which uses no Kafka
@@ -93,9 +93,10 @@ def start_pairs(generations: Sequence[str], stack: ExitStack) -> list[Pair]:
 
 
 def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cell]) -> None:
-    """Measure all pairs of producer and broker in all cells.
+    """Measure each pair of a producer and a broker with each workload in `cells`.
 
-    Before the first measurement, all pairs send some records, because a JVM is slow at first.
+    Before the first measurement, the producer of each pair sends some records, because Kafka's programs run in a JVM,
+    which is slow at first.
     """
     progress = measurement.progress(len(pairs) * (len(cells) * measurement.round_count + 1))
     for position, pair in enumerate(pairs):
@@ -121,11 +122,14 @@ def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cel
 )
 @scale_option
 def command(measurement: Measurement, cells: list[int], generations: list[str], scale: float) -> None:
-    """Repeat the thesis's two benchmarks: ten cells, four scenarios, two generations of Kafka.
+    """Repeat two benchmarks of the thesis on which HMB is based: five sizes of batches, and five sizes of messages.
 
-    The scenarios have the thesis's numbers: 1 is Kafka's producer to Kafka's broker, 2 Kafka's producer to HMB's
-    broker, 3 HMB's producer to Kafka's broker, 4 HMB's producer to HMB's broker. The whole benchmark takes about 40
-    minutes. Without Java only scenario 4 runs.
+    Each of these ten workloads runs in four scenarios. In scenario 1, Kafka's producer sends to Kafka's broker. In
+    scenario 2, Kafka's producer sends to HMB's broker. In scenario 3, HMB's producer sends to Kafka's broker. In
+    scenario 4, HMB's producer sends to HMB's broker.
+
+    Scenarios 1 to 3 run with two releases of Kafka. Without Java, only scenario 4 runs. The whole benchmark takes about
+    40 minutes.
     """
     pairs = start_pairs(generations, measurement.stack)
     measure(measurement, pairs, [CELLS[number - 1].scaled(scale) for number in cells])

@@ -138,10 +138,10 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Group the runs of one Kafka release by their cell and their scenario. A cell is a message size and a batch size.
+    """Group measured runs by their workload (`Cell`), and the runs of each workload by the number of their scenario.
 
-    The result is a dict in a dict: cell -> number of the scenario -> list of runs. `generation` is the Kafka release.
-    The result also contains all runs without Kafka.
+    A scenario is a combination of a producer and a broker. The result contains the runs with the Kafka release
+    `generation`. It also contains the runs of scenario 4, because scenario 4 uses only HMB, and no release of Kafka.
     """
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {

@@ -91,9 +91,12 @@ def describe(
 ) -> None:
     """Show the lag of each partition that GROUPS read, and the member that reads it. Without GROUPS, show all groups.
 
-    The lag is the number of unread records, and also a time: the age of the first unread record. --watch shows how fast
-    the lag grows (+) or falls (-), in records per second. For a share group, show the start offset of each partition.
-    Also show how many records after it are complete, and how many wait for another delivery.
+    The lag is the number of records that the group has not read. The command also shows the lag as a time: the age of
+    the first of these records. --watch adds how fast the lag grows (+) or falls (-), in records per second.
+
+    For each partition of a share group, the command shows the start offset. All records below the start offset are
+    complete: the broker does not deliver them again. Among the later records, the command counts the complete records,
+    and the records that wait for another delivery.
     """
     if all_groups and groups:
         raise click.UsageError("name groups, or choose --all-groups")

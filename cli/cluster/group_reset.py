@@ -249,9 +249,10 @@ def _share_plan(
 def _imported(
     admin: Admin, wanted: dict[TopicPartition, int], plan: Callable[[list[TopicPartition], int], Plan]
 ) -> Plan:
-    """Return a plan for `wanted`, which maps each partition to the offset that a file contains.
+    """Plan the reset of a group to the offsets in a file. `wanted` maps each partition to its offset in the file.
 
-    Several partitions can get the same offset. The function `plan` makes the plan for all partitions with this offset.
+    One call of the function `plan` accepts several partitions, but only one offset. So this function calls `plan` once
+    for each different offset, and merges the results.
     """
     chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
     return {

@@ -112,7 +112,7 @@ _with_internal = click.option("-i", "--internal", is_flag=True, help="Include Ka
 def list_(
     topics: tuple[str, ...], is_pattern: bool, detailed: bool, internal: bool, client: ClientConfig, as_json: bool
 ) -> None:
-    """List TOPICS, one a line. Without TOPICS, list all topics."""
+    """List TOPICS, one topic on each line. Without TOPICS, list all topics."""
     from hmb.client.admin import raised
 
     from .topic_description import topic_fields

@@ -33,7 +33,8 @@ COMMANDS = {
 
 @click.group("hailstorm", cls=LazyGroup, package=__name__, entries=COMMANDS)
 def command() -> None:
-    """Run, watch and check topologies: exactly-once stream processing on commutative monoids.
+    """Run, watch and check Hailstorm's topologies.
 
-    First step: run hmb hailstorm demo trending.
+    A topology is a program that reads records from Kafka's topics and computes results from them, for example counts.
+    Each record counts exactly once, even after a crash. To see a first example, run: hmb hailstorm demo trending
     """

@@ -107,9 +107,10 @@ def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -
 
 
 def running_registry(store: Path) -> tuple[str, int]:
-    """Return the address of the registry of the topology that uses the snapshot store `store`.
+    """Find the running topology that stores its snapshots in `store`. Return the address of its registry.
 
-    Raises CliError if no topology is running on this store.
+    The registry is a server through which other commands read the state of the topology. Raises CliError if no running
+    topology uses `store`.
     """
     path = registry_file(store)
     try:

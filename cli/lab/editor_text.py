@@ -1,4 +1,4 @@
-"""Convert the text of a lab for an editor: the file lab.md in the folder of a student.
+"""Convert the page of a lab to a text that is easy to read in an editor. Students get this text as the file lab.md.
 
 The page of a lab is MyST Markdown. A browser and Jupyter fold the answers (`<details>`), so a student can predict first
 and unfold the answers later. An editor folds nothing. The file for an editor therefore has all answers in a section at

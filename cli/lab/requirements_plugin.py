@@ -11,8 +11,9 @@ limit, the student reads an error message for one requirement. These are the lim
 - processes: an audit hook (PEP 578) lets the answer and its forks start at most 100 processes, also for the user root
 - folders: a second audit hook lets the answer change files only in the folder of the check
 
-An answer may fork the process that runs the tests. The fork ends when the current test ends, and it writes no events.
-So each requirement still has only one result.
+A student's answer can fork the process that runs the tests. Both processes would then run the remaining tests, and each
+of these tests would have two results. The plugin therefore ends the new process when the current test ends, and ignores
+all its results.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class TooSlow(BaseException):
 
 
 class TooManyProcesses(OSError):
-    """The answer and its forks have started too many processes."""
+    """The student's program and its child processes together have started more than PROCESSES processes."""
 
 
 class Events:
@@ -213,9 +214,10 @@ def failed_call(error: BaseException) -> str:
 
 
 def value_of(argument: ast.expr, frame: FrameType) -> str:
-    """Return the value of one argument as text, for a call in the code of the check.
+    """Return the value of one argument with which a test has called the student's code, as text for an error message.
 
-    Shorten a long value. If the value cannot be computed, return the source code of the argument.
+    `argument` is the source code of the argument in the test, and `frame` contains the variables of the test. A long
+    value is shortened. If the value cannot be computed, return the source code of the argument.
     """
     source = ast.unparse(argument)
     try:
@@ -236,7 +238,7 @@ def answer_name() -> str:
 
 
 def load(path: Path, events: Events) -> ModuleType:
-    """Import the answer. If the import fails, write an event with the error, and end the process at once."""
+    """Import the student's answer. If the import fails, write the error to `events`, and end this process at once."""
     spec = importlib.util.spec_from_file_location("answer", path)
     assert spec is not None and spec.loader is not None
     module = sys.modules["answer"] = importlib.util.module_from_spec(spec)

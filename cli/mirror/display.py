@@ -53,7 +53,7 @@ class MirrorDisplay:
         }
 
     def summary(self) -> dict[str, Any]:
-        """Return the sums of `totals` at the end of the run. The rate is the average since the start."""
+        """Return the result of the whole run: records, bytes, lag, and the average number of records per second."""
         totals = self.totals()
         return totals | {"records_per_second": round(totals["records"] / max(time.monotonic() - self._started, 0.001))}
 

@@ -1,14 +1,14 @@
 """Commands that show what a running broker does: `hmb state`, `hmb top` and `hmb ui`.
 
 A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `hmb state` and `hmb top`
-show this state as tables. A broker that was started with `--ui` also serves a page, which `hmb ui` opens. With the
+show this state as tables. A broker that was started with `--ui` also serves a web page, which `hmb ui` opens. With the
 option -b, the three commands read the state of any broker through the broker's APIs instead. Read the modules in this
 order:
-1. `source.py`    finds the state, and fetches it
-2. `views.py`     makes tables of the state
-3. `opened.py`    makes the table of one opened row, for example of one group
-4. `state.py`     `hmb state`, which prints the tables
-5. `ui.py`        `hmb ui`, which opens the page of a broker; with -b, it serves the page itself
+1. `source.py`    finds the broker's state, and fetches it
+2. `views.py`     makes tables from the state: for example, a table of all groups
+3. `opened.py`    makes the table that `hmb top` shows after Enter: for example, the members of the selected group
+4. `state.py`     the command `hmb state`, which prints the tables
+5. `ui.py`        the command `hmb ui`, which opens the broker's web page; with -b, it serves the page itself
 
 `hmb top` draws the tables again and again. Its modules are:
 1. `rates.py`     how fast each counter has grown from one state to the next

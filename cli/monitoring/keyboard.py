@@ -1,7 +1,8 @@
 """Reads single keys from the terminal.
 
-A terminal sends a letter as its character, and an arrow key as several characters: ESC, "[" and a letter. `keys_in`
-makes a name of each key, for example "a", "up" or "enter".
+When the user presses a letter, a terminal sends one character. When the user presses an arrow key, the terminal sends
+several characters: ESC, "[" and a letter. The function `keys_in` converts these characters to the names of the keys:
+for example "a", "up" or "enter".
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ GREATEST_DATE = 253_402_300_799_999  # ms since 1970: the end of the year 9999
 
 
 class OpenedView(NamedTuple):
-    """The table of inner rows that `hmb top` shows when the user presses Enter on a row."""
+    """The table that `hmb top` shows when the user opens a row with Enter: for example, the members of a group."""
 
     title: str
     columns: Sequence[str]

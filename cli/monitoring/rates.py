@@ -1,4 +1,4 @@
-"""Computes from the two newest states of a broker how fast each counter grows."""
+"""Computes how fast the counters of a broker grow, such as the number of its requests, from its two newest states."""
 
 from __future__ import annotations
 

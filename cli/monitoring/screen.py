@@ -55,7 +55,7 @@ class Screen:
 
     @property
     def choices(self) -> Choices:
-        """The choices for the table that the user sees now."""
+        """The sorting, the filter and the selected row of the table that the user sees now."""
         return self._list if self._inner is None else self._inner
 
     @property
@@ -65,7 +65,7 @@ class Screen:
     # -- keys
 
     def press(self, key: str) -> None:
-        """Change the choices of the user after a key: for example, the key "s" sorts the table by the next column."""
+        """React to a key that the user has pressed: for example, the key "s" sorts the table by the next column."""
         if self.is_typing:
             self._type(key)
         elif key == "q":

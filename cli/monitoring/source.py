@@ -45,9 +45,9 @@ class Fetch(Protocol):
     def __call__(self, seconds: int = 0) -> State:
         """Fetch the state. If `seconds` is not 0, also fetch the slowest requests of each API.
 
-        These requests are in `state["slowest"]`. A broker does not record single requests by default. This call lets
-        the broker record requests for the next `seconds` seconds, and returns the slowest requests that it has recorded
-        before.
+        By default, a broker does not record its requests. This call starts a recording of `seconds` seconds, or
+        prolongs a recording that is in progress. The call does not wait for the end of the recording. Its result
+        contains, in `state["slowest"]`, the slowest requests that the broker has recorded until now.
         """
 
 
@@ -127,7 +127,8 @@ def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
 def _read_state(broker: RemoteBroker, seconds: int = 0) -> State:
     """Read the state through the APIs of a broker. Raises CliError.
 
-    `seconds` has no effect, because no API reports single requests.
+    If `seconds` is not 0, the caller also wants the slowest requests. But no API of a broker reports single requests.
+    This function therefore ignores `seconds`.
     """
     from hmb.client import ConnectionFailed
     from hmb.monitoring.state import as_json
@@ -154,10 +155,11 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
 
 
 def find_page(state_url: str | None, data_dir: str | None) -> str:
-    """Return the link to a broker's page. Raises CliError.
+    """Return the link to a broker's web page. Raises CliError.
 
-    `state_url` is the link to the page. It can also be the address of the state if the broker serves both at the same
-    port: both addresses then contain the same token.
+    If `state_url` is None, read the link from a file in the broker's data directory `data_dir`. Otherwise `state_url`
+    is the link itself, or the address of the broker's state. The state must be on the same port as the page. The link
+    and this address then differ only in their paths.
     """
     if state_url is None:
         return _address_in(data_dir, "ui", "--ui")
@@ -203,7 +205,7 @@ def _get_json(url: str) -> Any:
 
 
 def check_runs(link: str) -> None:
-    """Raise CliError if the broker of a page does not run any more."""
+    """Raise CliError if the broker that serves the web page `link` does not run any more."""
     _get(urlunsplit(urlsplit(link)._replace(path=HEALTH_PATH, query="")), accepts=(HTTPStatus.SERVICE_UNAVAILABLE,))
 
 

@@ -49,9 +49,11 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
     """Follow a broker that was started with `hmb broker --state PORT`, or any broker (-b).
 
     VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per second.
-    The column `trend` shows whether the lag of a group is growing or shrinking. Enter opens a row: the segments of a
-    partition, the members of a group, or the slowest requests of an API. With --once --json, each row contains these
-    parts as `opened`.
+    The column `trend` shows whether the lag of a group is growing or shrinking.
+
+    After Enter, the command shows the segments of the selected partition, the members of the selected group, or the
+    slowest requests of the selected API. With --once --json, the command prints these segments, members or requests
+    for each row, in the field `opened`.
     """
     if as_json and not once:
         raise click.UsageError("--json prints one measurement: add --once")
@@ -71,7 +73,7 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
 def _recording(screen: Screen, interval: float) -> int:
     """Return for how many seconds the broker must record requests.
 
-    Return 0 while the user looks at another view than the requests.
+    Only the view `requests` shows recorded requests. For all other views, return 0.
     """
     return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 

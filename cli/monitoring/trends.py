@@ -12,7 +12,9 @@ because chance decides the order of the samples. For five samples in random orde
 4.1. The module therefore calls a lag *growing* only if the sum is greater than two standard deviations (8.2), and
 *shrinking* only if the sum is less than -8.2. For example, the sum 2 means a steady lag, and the sum 10 a growing lag.
 
-The comparison of all pairs of samples is the test of Mann and Kendall. This module needs at least five samples for it.
+This comparison is the statistical test of Mann and Kendall: it compares each sample with each later sample, and counts
+how many pairs grow and how many shrink. The module uses the test only if it has at least five samples. With fewer
+samples, the module reports no trend.
 
 The module computes by how many records a group's lag changes per second. For each pair of samples, it divides the
 change of the lag by the time between the samples. The result is the median of these quotients, so one very large lag

@@ -1,8 +1,8 @@
 """Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client.
 
-A row of a view can contain more than its columns show. Under the key PART, the row contains the part of the state from
-which the row was made. When the user of `hmb top` opens a row, the module `opened.py` makes a table from this part: for
-example, a table of the members of a group.
+A row is a dict with a value for each column. Most rows also contain details that the table does not show, under the key
+PART. For example, the PART of a group's row is the group with all its members. When the user of `hmb top` opens this
+row with Enter, the module `opened.py` makes a table of the members from the PART.
 """
 
 from __future__ import annotations

@@ -180,7 +180,11 @@ def _no_such_topic(name: str) -> Exception:
 def _copy(
     consumer: Consumer, write: Write, options: ConsumeOptions, progress: ReadProgress, commits: GroupCommits | None
 ) -> None:
-    """Print records. Stop at the end of the range of -o, after --count records, or when --timeout-ms is over."""
+    """Print the records that `consumer` reads, until the limit of an option is reached.
+
+    These are the limits: an end such as TO in `-o FROM:TO`, a number of records (--count), and a time without a record
+    (--timeout-ms).
+    """
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
     idle = IdleLimit(options.timeout_ms)

@@ -170,9 +170,10 @@ class ConsumeOptions:
 
 
 def _can_wait(start: Offset | None, until: Until) -> bool:
-    """Return whether `hmb consume` can wait for a topic that does not exist.
+    """Return whether `hmb consume` can wait until somebody creates a missing topic.
 
-    The command cannot wait if the user sets an end of the range, or starts at an offset such as 12 or +12.
+    After the wait, the command prints all records of the new topic. It therefore does not wait if the user has set an
+    end, or a start that leaves out the first records: for example the offset 12, or +12 (without the first 12 offsets).
     """
     from hmb.client.offsets import FromStart
 

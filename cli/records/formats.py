@@ -1,7 +1,7 @@
-r"""The option `-f`: a format that converts a record to text, with the letters of kcat and rpk.
+r"""The option `-f` of `hmb consume`: a format such as `%k: %v\n`, which describes how to print a record as text.
 
-A format is a text with letters after the character %. This list shows the letters, and the escapes for special
-characters:
+A format is a text with letters after the character %. Most of the letters are those of kcat and rpk. This list shows
+the letters, and the escapes for special characters:
     %t topic        %p partition       %o offset           %T timestamp, ms since 1970 (also %d)
     %k key          %s value (also %v) %h headers, a=1,b=2 %H number of headers
     %K %S (also %V) the lengths of key and value, -1 for null
@@ -25,10 +25,10 @@ letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 `hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
 the format, such as `v`, becomes a placeholder.
 
-To print many records, `hmb consume` makes a list for each letter of the format. For example, the list for `v` contains
-the values of all records. For each record, the template is then applied to the entries of this record in all lists.
-Functions written in C make the lists and apply the template. A call of a Python function for each letter of each record
-would take three times as long.
+To print many records, `hmb consume` first makes a list for each letter of the format. For example, the list for the
+letter `v` contains the values of all records. After that, for each record, the operator `%` puts the entries of this
+record in all lists into the placeholders of the template. Functions written in C do both steps. A call of a Python
+function for each letter of each record would take three times as long.
 
 For example, a poll returns three records, and the format is `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"
@@ -123,10 +123,10 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A letter of a format with its modifier, for example `%v{hex}`.
+    """One field of a record that a format prints. For example, `%v{hex}` prints the value as hexadecimal digits.
 
-    The format becomes a template for Python's operator `%`. `directive` is the text in the template that replaces this
-    letter: `%d` for a number, or `%b` for bytes.
+    `hmb consume` converts the whole format to a template for Python's operator `%`. In this template, `directive` is
+    the placeholder for the field: `%d` for a number, or `%b` for bytes.
     """
 
     directive: bytes

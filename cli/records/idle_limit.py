@@ -1,4 +1,4 @@
-"""The end of `hmb consume` when no record arrives: after --timeout-ms, or when nobody reads the output any more."""
+"""Ends `hmb consume` when no records arrive: after the time --timeout-ms, or if nobody reads its output any more."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
 r"""Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
 
-These options of kcat and properties of Kafka say how a line is divided into a key, a value and headers:
+These options of kcat, and these properties of kafka-console-producer, determine how a line is divided into a key, a
+value and headers:
     kcat    -K TEXT         The line contains a key, then TEXT, then a value. A line without TEXT has no key.
             -Z              An empty key or an empty value is null.
     Kafka   parse.key       The line contains a key, then key.separator (by default a tab), then a value.
-            parse.headers   The line begins with headers such as a:1,b:2, and then has headers.delimiter (a tab).
-                            headers.separator (a comma) is between two headers. headers.key.separator (a colon)
-                            is between the name and the value of a header.
-            null.marker     Where a line contains this text instead of a key, a value, a header's value, or all
-                            headers, the key, the value or the header's value is null, or there are no headers.
-            ignore.error    A line without its separators is a value. Without ignore.error, it is an error.
+            parse.headers   The line begins with headers such as a:1,b:2, followed by headers.delimiter (by default
+                            a tab). headers.separator (a comma) separates two headers. headers.key.separator (a
+                            colon) separates the name of a header from its value.
+            null.marker     A key, a value or a header's value that is equal to this text is null. A line that has
+                            this text in the place of its headers has no headers.
+            ignore.error    If a separator is missing in a line, the line is a value. Without ignore.error, such a
+                            line is an error.
 
 A parser (`Parse`) is a function that converts a line to a `LineRecord`. If the user sets no option or property that
 needs a parser, `hmb produce` sends each whole line as the value of a record. In this case, the function `kcat_line`

@@ -1,16 +1,18 @@
 """Read a stream line by line. A line has a limited length, and another thread can stop the reading.
 
-Python's file objects have two problems for `hmb produce`. The class `Lines` solves both.
+`hmb produce` cannot read its input with a file object of Python. A file object does not limit the length of a line, and
+no thread can stop another thread that waits for a line. The class `Lines` solves both problems.
 
-First, a file object reads a line of any length. A line without an end (for example from /dev/zero) would fill the
+Python's file objects read lines of any length. A line without an end (for example from /dev/zero) would fill the
 memory. `Lines` therefore limits the length of a line.
 
-Second, when a thread waits for the next line of a file object, no other thread can wake it. When the delivery of a
-record fails, the command must end, but the next line may arrive hours later. `Lines` therefore has a method `stop`,
-with which another thread ends the wait.
+When a thread waits for the next line of a file object, no other thread can wake it. When the delivery of a record
+fails, `hmb produce` must end, but the next line may arrive hours later. `Lines` therefore has a method `stop`, with
+which another thread ends the wait.
 
-A `Lines` object waits with select() for two things at once: for its stream, and for a socket. When another thread calls
-its method `stop`, the method writes to this socket, and select() returns.
+A thread that reads from a `Lines` object waits with select() for two things at once: for input, and for a byte from a
+socket. The method `Lines.stop`, which any other thread can call, sends a byte to this socket. So select() returns, and
+the waiting thread stops.
 
 `Lines` yields a list of all lines that have arrived. The list contains one line from a terminal, or thousands of lines
 from a file.

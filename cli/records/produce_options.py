@@ -85,7 +85,10 @@ class ProduceOptions:
     quiet: bool
 
     def topic_and_files(self) -> tuple[str, tuple[str, ...]]:
-        """Return the topic and the files. The first argument is the topic, or a file if -t names the topic."""
+        """Return the topic and the names of the files that the command line of `hmb produce` contains.
+
+        If the option -t names the topic, all arguments are files. Otherwise the first argument is the topic.
+        """
         if self.topic is not None:
             return self.topic, self.words
         if not self.words:
@@ -93,7 +96,11 @@ class ProduceOptions:
         return topic_name(self.words[0]), self.words[1:]
 
     def in_lines(self) -> bool:
-        """Whether each line of a file is a record: true with -l, and with each option about lines, such as -K."""
+        """Return whether each line of a file is a record. Otherwise the whole file is the value of one record.
+
+        The result is true with the option -l (lines), and with all options that need lines, such as -K TEXT: TEXT
+        separates the key and the value of a line.
+        """
         of_lines = (self.lines, self.as_json, self.properties, self.key_delimiter, self.record_delimiter)
         return any(of_lines)
 

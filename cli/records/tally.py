@@ -1,4 +1,4 @@
-"""Count for `hmb produce` which records the broker has acknowledged.
+"""Counts the delivered and the lost records of `hmb produce`.
 
 `hmb produce` sends records in chunks of one to several thousand records. A `Chunk` contains the line number of each
 record. When a chunk is delivered, the `Tally` only increases a count. When a chunk fails, the `Tally` also stores
@@ -85,10 +85,9 @@ class Tally:
         `error` is not None, this error has caused the loss. In most cases, the record at the index `invalid` has caused
         the error.
 
-        The producer can put records of two chunks into one batch. If a record of one chunk is invalid, the batch fails,
-        and records of both chunks are lost. For the other chunk, whose records have not caused the error,
-        `caused_elsewhere` is true. The tally then waits for the error of the chunk with the invalid record, and reports
-        this error.
+        The producer can put records of two chunks into one batch. If a record of chunk A is invalid, the broker refuses
+        the batch, so records of chunk B are lost too. The caller then sets `caused_elsewhere` for chunk B. The tally
+        reports the error of chunk A, even if the error of chunk B is known first.
         """
         with self._changed:
             del self._in_flight[chunk]
@@ -125,9 +124,10 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error of the record that caused the loss.
 
-        The producer can put records of two chunks into one batch. If a record of chunk A is invalid, chunk B then also
-        fails. If the tally knows only the error of chunk B, this method waits up to CAUSE_TIMEOUT for the error of
-        chunk A.
+        `hmb produce` sends its records in chunks. The producer can put records of two chunks into one batch. If a
+        record of chunk A is invalid, the broker refuses the batch, so records of chunk B are lost too. If only the
+        error of chunk B is known, this method waits for the error of chunk A, at most CAUSE_TIMEOUT seconds. The error
+        of chunk A names the invalid record.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

@@ -1,8 +1,9 @@
-r"""The modifier unpack of an output format: prints binary values as text. Its letters describe the fields of a value.
+r"""Prints the fields of a binary value, such as numbers, as text: the modifier `unpack` of `hmb consume -f`.
 
-For example, the format `%v{unpack[>I s]}` prints a number of 32 bits and then a text. The letters are those of rpk's
-modifier unpack. kcat's option -s has the same letters, except `.` and `x`. The letters for numbers and for their byte
-order are also those of Python's struct module:
+For example, `hmb consume -f '%v{unpack[>I s]}'` prints each value as a number of 32 bits and then a text. Each letter
+in the brackets describes a field of the value. The letters are those of rpk's modifier unpack. kcat's option -s has the
+same letters, except `.` and `x`. The letters for numbers and for their byte order are also those of Python's struct
+module:
     <     the numbers after this letter are little endian (the default)
     >     the numbers after this letter are big endian
     b B   a number of 8 bits: signed, unsigned
@@ -17,9 +18,10 @@ order are also those of Python's struct module:
 Numbers are printed in decimal, without a separator between two fields. For example, `unpack[>hI]` prints the bytes 00
 01 00 00 00 2a as `142`: the number 1, and then the number 42.
 
-If the value is too short for a field, the modifier unpack prints a note in parentheses instead of the field. For
-example, `unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`: the number 1, and a note that 0 of the 4 bytes
-for `I` exist. Unpack also prints a note if bytes remain at the letter `$`.
+If a value is too short for a field, `unpack` prints a note in parentheses instead of the field. For example,
+`unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`: the number 1, and a note that 0 of the 4 bytes for `I`
+exist. The letter `$` means the end of the value. If the value is longer, `unpack` prints a note such as
+`($: 2 bytes left)`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ Step = Callable[[bytes, int], tuple[bytes, int]]  # (input, position) -> (output
 
 
 class UnpackError(ValueError):
-    """The error for a wrong letter between the brackets of unpack. `position` is the index of the letter."""
+    """A letter in the brackets of a format such as `%v{unpack[>I]}` is wrong. `position` is the index of the letter."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -43,7 +45,10 @@ class UnpackError(ValueError):
 
 
 def parse_unpack(description: str) -> Unpack:
-    """Return a function that converts a value to text. `description` contains the letters. Raises UnpackError."""
+    """Return a function that converts a binary value to text. Raises UnpackError.
+
+    Each letter of `description` describes a field of the value. For example, ">I" means a big-endian number of 32 bits.
+    """
     steps: list[Step] = []
     order = "<"
     for position, letter in enumerate(description):

@@ -53,7 +53,7 @@ class NamedResource(NamedTuple):
 
 
 class AclEntry(NamedTuple):
-    """The part of an ACL without its resource: who may, or may not, run which operation from which host."""
+    """An ACL without its resource (for example a topic): who may, or may not, run which operation from which host."""
 
     principal: str
     host: str
@@ -63,7 +63,11 @@ class AclEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class AclResources:
-    """The resources that the options name, such as the topic `orders`, and the type of their pattern."""
+    """The resources that the command line names, for example the topic `orders`.
+
+    `pattern` is the pattern type of all these names. For example, LITERAL means only the topic `orders`. PREFIXED means
+    all topics whose names begin with `orders`.
+    """
 
     named: tuple[NamedResource, ...]
     pattern: AclPatternType

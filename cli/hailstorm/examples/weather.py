@@ -84,7 +84,7 @@ def prepare() -> None:
 
 
 def sums() -> list[tuple[str, int, float]]:
-    """Return the rows of the database: (city, start of the window in ms, mm)."""
+    """Return the rows of the database: city, start of four weeks (ms since 1970), rain in these four weeks (mm)."""
     with sqlite3.connect(DATABASE) as connection:
         return connection.execute("SELECT city, start, mm FROM rain ORDER BY start, city").fetchall()
 
