@@ -80,9 +80,10 @@ def test_compression(answer, rng):
 
 
 def test_frontier(answer, rng):
-    """`frontier` returns the runs that no other run beats, sorted by latency.
+    """`frontier` returns the best of several measured runs, sorted by latency: the runs that no other run beats.
 
-    Run A beats run B if A's latency or A's rate is better, and neither of the two values is worse.
+    Each run has a latency and a rate. Run A beats run B if A is better in one of these two values, and at least as good
+    in the other one.
     """
     a, b, c, d = ("a", 1.0, 100.0), ("b", 2.0, 300.0), ("c", 3.0, 200.0), ("d", 4.0, 400.0)
     compare(answer, "frontier", ([a],), [a])
@@ -100,7 +101,8 @@ def test_frontier(answer, rng):
 def test_choose(answer):
     """`choose` considers only runs with at most the latency `max_latency` and at least the rate `min_rate`.
 
-    It returns the settings of the run with the highest rate, or None if no run meets both goals.
+    Of these runs, it returns the settings of the run with the highest rate. If no run meets both goals, it returns
+    None.
     """
     runs = [("linger 0", 1.0, 100.0), ("linger 5", 5.0, 300.0), ("linger 50", 50.0, 400.0)]
     compare(answer, "choose", (runs, 10.0, 200.0), "linger 5")

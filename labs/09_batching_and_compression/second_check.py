@@ -23,7 +23,7 @@ def test_keys(answer, rng):
 
 
 def test_sticky(answer):
-    """`place` puts records without a key into one partition until they have at least `batch_size` bytes.
+    """`place` puts records without a key into one partition until they have at least `batch_size` bytes together.
 
     The next record without a key then goes to the next partition.
     """
@@ -84,11 +84,12 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose` gives each partition `most - own + 1` tickets.
+    """`choose(waiting, number)` chooses a partition as in a lottery.
 
-    `own` is the number of waiting batches of the partition, and `most` is the largest number in `waiting`. All tickets
-    are numbered from 0 on: first the tickets of partition 0, then those of partition 1, and so on. `choose` returns the
-    partition that has the ticket with the number `number % total`. `total` is the number of all tickets.
+    `waiting` contains the number of waiting batches of each partition, and the largest number in `waiting` is called
+    `most`. A partition with `own` waiting batches has `most - own + 1` tickets. All tickets are numbered from 0 on:
+    first the tickets of partition 0, then those of partition 1, and so on. The argument `number` is a random number,
+    and `total` is the number of all tickets. `choose` returns the partition that has the ticket `number % total`.
     """
     for waiting, tickets in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(tickets) for _ in range(count)]

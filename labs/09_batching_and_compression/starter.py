@@ -17,7 +17,7 @@ def compressed_sizes(values, compress, count):
 def frontier(runs):
     """Return the runs (settings, latency, rate) that no other run beats, sorted by latency.
 
-    Run A beats run B if A's latency or A's rate is better, and neither of the two values is worse.
+    Run A beats run B if A is better in latency or rate, and at least as good in the other value.
     """
     return runs
 

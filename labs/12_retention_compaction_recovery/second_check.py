@@ -53,7 +53,11 @@ def compacted(records):
 
 
 def test_a_large_map(answer, rng):
-    """If all keys fit into the map, `clean` keeps only the last record of each key, and cleans the whole log."""
+    """`clean` stores the offset of the last record of each key in a map.
+
+    If all keys fit into the map, `clean` keeps only the last record of each key. The new checkpoint is then the end of
+    the log.
+    """
     for number in range(60):
         log = random_log(rng, 1 + number // 6)
         found, checkpoint = answer.clean(list(log), 0, 10)
@@ -77,9 +81,9 @@ def expected_of(records, checkpoint, map_size):
 
 
 def test_a_small_map(answer, rng):
-    """If the map is full and a record has a new key, `clean` stops reading.
+    """If the map of `clean` is full and a record has a new key, `clean` stops reading.
 
-    It reads neither this record nor any later record into the map.
+    It stores neither this record nor any later record in the map.
     """
     small = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1"), (4, b"b", b"2"), (5, b"a", b"3")]
     for log, size in [(small, 2), (small, 1), *((random_log(rng, 3 + number // 8), 2) for number in range(80))]:
@@ -92,7 +96,7 @@ def test_a_small_map(answer, rng):
 
 
 def test_the_clean_part(answer, rng):
-    """`clean` reads only the dirty part into the map, but removes old records from both parts of the log."""
+    """`clean` stores only dirty records in its map, but removes old records from the whole log."""
     log = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"c", b"1"), (3, b"a", b"2"), (4, b"b", b"2")]
     for checkpoint, size in ((3, 2), (3, 1), (4, 5), (5, 5)):
         found, end = answer.clean(list(log), checkpoint, size)
@@ -103,7 +107,7 @@ def test_the_clean_part(answer, rng):
 
 
 def test_many_rounds(answer, rng):
-    """After enough calls of `clean` with a map of two keys, the log contains only the last record of each key."""
+    """After enough calls of `clean` with room for two keys, the log contains only the last record of each key."""
     for number in range(40):
         log, checkpoint, rounds = random_log(rng, 2 + number // 3), 0, 0
         records, end = list(log), log[-1][0] + 1

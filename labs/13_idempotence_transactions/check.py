@@ -98,10 +98,10 @@ def test_out_of_order(answer):
 
 
 def test_epochs(answer):
-    """A new epoch of a producer begins with the sequence number 0.
+    """When a producer starts again, its epoch grows, and its next batch has the sequence number 0.
 
-    After the first batch of the new epoch, `append` raises `Fenced` for the old epoch. The batches of one producer have
-    no effect on the sequence numbers of another producer.
+    After this batch, `append` raises `Fenced` for each batch of the same producer that has an older epoch. The batches
+    of one producer have no effect on the sequence numbers of another producer.
     """
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))
@@ -141,7 +141,10 @@ def test_aborted(answer, rng):
 
 
 def test_the_last_stable_offset(answer, rng):
-    """`read_committed` returns only offsets below the last stable offset."""
+    """`read_committed` returns only offsets below the last stable offset.
+
+    The first open transaction begins at this offset.
+    """
     compare(answer, [("record", None), ("record", 7), ("record", None)])
     compare(answer, [("record", 7), ("record", 8), ("commit", 8), ("record", None)])
     for _ in range(200):

@@ -48,7 +48,7 @@ class World:
 
 
 def test_markers(answer):
-    """`end` writes one marker with the outcome to each partition of the transaction."""
+    """`end` writes one marker with the outcome (commit or abort) to each partition of the transaction."""
     world = World()
     coordinator = world.coordinator(answer)
     for outcome, partitions in (("commit", ["a", "b"]), ("abort", ["b", "b", "c"]), ("commit", [])):
@@ -63,7 +63,10 @@ def test_markers(answer):
 
 
 def test_epochs(answer):
-    """For a new name, `begin` returns the epoch 0. Each later call returns the next epoch, even after a restart."""
+    """The first call of `begin` for a producer's name returns the epoch 0.
+
+    Each later call for this name returns the next epoch, even after a restart of the coordinator.
+    """
     world = World()
     coordinator = world.coordinator(answer)
     for number in range(6):
@@ -76,7 +79,10 @@ def test_epochs(answer):
 
 
 def test_fencing(answer):
-    """For an old epoch, `add` and `end` raise `Fenced`, and write neither a journal entry nor a marker."""
+    """If a call of `add` or `end` has an old epoch, it raises `Fenced`.
+
+    It then writes neither a journal entry nor a marker.
+    """
     world = World()
     coordinator = world.coordinator(answer)
     old = coordinator.begin("bank")
@@ -97,10 +103,10 @@ def test_fencing(answer):
 
 
 def test_after_the_end(answer):
-    """After a call of `end`, another call of `end` with the same outcome returns, and writes nothing.
+    """After a call of `end`, a second call of `end` with the same outcome raises no exception and writes nothing.
 
-    A call with the opposite outcome raises `Ended` and writes nothing. A call of `add` also raises `Ended` and writes
-    nothing. These rules also hold after a restart.
+    A call of `end` with the opposite outcome raises `Ended` and writes nothing. A call of `add` also raises `Ended` and
+    writes nothing. These rules also hold after a restart of the coordinator.
     """
     for outcome, other in (("commit", "abort"), ("abort", "commit")):
         for restarts in (False, True):

@@ -21,7 +21,7 @@ def test_counts(answer, rng):
 
 
 def test_means(answer):
-    """`merge_means` adds the sums of the two states, and also adds their numbers of values."""
+    """`merge_means` merges two pairs (sum, number of values). It adds the two sums, and it adds the two numbers."""
     for a, b, expected in (((0, 0), (6, 2), (6, 2)), ((6, 2), (9, 1), (15, 3)), ((6, 2), (0, 0), (6, 2))):
         found = tuple(answer.merge_means(a, b))
         assert found == expected, f"merge_means({a}, {b}) returns {found!r} (right: {expected})"
@@ -34,7 +34,10 @@ def cut(a, b):
 
 
 def test_laws(answer):
-    """`broken_law` returns the first law that `merge` breaks, or None."""
+    """`broken_law` returns the name of the first law that `merge` breaks: identity, associativity or commutativity.
+
+    If `merge` breaks no law, it returns None.
+    """
     top = [(), (("hail", 2), ("rain", 1)), (("rain", 3), ("snow", 2)), (("hail", 3), ("snow", 2))]
     cases = [
         ("whole numbers and +", 0, lambda a, b: a + b, [0, 1, 5, -2], None),
@@ -84,7 +87,7 @@ def send(bolt, tuples):
 
 
 def test_replays(answer, rng):
-    """`receive` counts each tuple only once, even if the tuple is replayed."""
+    """`receive` counts each tuple only once, even if it receives the tuple again after a crash."""
     for number in range(100):
         words = streams(rng, number)
         tuples = arrivals(rng, words, [0, 0])
@@ -98,7 +101,11 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """A snapshot contains exactly the tuples below its clock, even if the tuples of the partitions are interleaved."""
+    """The clock of a snapshot contains one offset for each partition.
+
+    The snapshot contains exactly the tuples below these offsets, even if the tuples of the partitions arrive
+    interleaved.
+    """
     for number in range(200):
         words = streams(rng, number)
         clock = [rng.randrange(1, len(each) + 1) for each in words]
@@ -116,7 +123,10 @@ def test_snapshots(answer, rng):
 
 
 def test_a_crash(answer, rng):
-    """After a crash and a replay, the counts equal the counts of a batch program."""
+    """After a crash, the bolt receives some tuples again.
+
+    The counts then equal the counts of a program that never crashes.
+    """
     for number in range(200):
         words = streams(rng, number)
         ends = [len(each) for each in words]

@@ -7,9 +7,9 @@ from functools import reduce
 
 
 def test_greatest(answer, rng):
-    """`greatest(count)` returns a monoid whose states contain the `count` greatest numbers.
+    """`greatest(count)` returns a pair `(empty, merge)`. `merge` returns the `count` greatest numbers of two tuples.
 
-    If a number occurs twice, the state contains it twice.
+    If a number occurs twice, the result contains it twice.
     """
     for count in (1, 2, 3):
         empty, merge = answer.greatest(count)
@@ -44,7 +44,7 @@ def compare(answer, name, values, size):
 
 
 def test_an_empty_window(answer):
-    """The result of a window without values is `empty`. The result of a window of size 1 is the last value."""
+    """The result of a window without values is `empty`. The result of a window of size 1 is the newest value."""
     for name, (empty, merge, _) in MONOIDS.items():
         found = answer.SlidingWindow(empty, merge, 3).result()
         assert found == empty, f"{name}, a window without values: result() is {found!r} (right: {empty!r})"
@@ -61,7 +61,7 @@ def test_windows(answer, rng):
 
 
 def test_order(answer, rng):
-    """`result` merges the values from the oldest to the newest, so the operation need not be commutative."""
+    """`result` merges the values from the oldest to the newest, because `merge(a, b)` can differ from `merge(b, a)`."""
     compare(answer, "join texts", list("abcde"), 3)
     for size in range(1, 12):
         compare(answer, "join texts", [rng.choice("abcdefgh") for _ in range(40)], size)

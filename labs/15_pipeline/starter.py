@@ -10,7 +10,7 @@ def plan(folder, end, max_records):
 
 
 def commit(folder, number):
-    """Record in a file that the batch with the number `number` is complete."""
+    """Create a file which shows that the batch with the number `number` is complete."""
 
 
 def write_output(folder, number, rows):
