@@ -62,9 +62,7 @@ Each of the four tours below follows one kind of request through the code. Each 
 in the order in which the broker or the client calls these functions. The test `tests/test_tours.py` sends real requests
 and checks this order.
 
-Produce, a tour of at most 9 files:
-
-The functions that handle a Produce request, in the order of their calls:
+The Produce tour consists of the functions that handle a Produce request, in the order of their calls:
 1. `broker/network/connection.py` `AcceptedConnection._serve` serves the requests of a client, one after another
 2. `broker/network/requests.py` `Requests.next` waits for a frame: a length (`protocol/framing.py`), then its bytes
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
@@ -78,11 +76,12 @@ The functions that handle a Produce request, in the order of their calls:
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-The Produce tour names one function in each step. Each step also uses functions of other modules. Open these modules
-only if you want to see the details:
+The Produce tour (the list above) names one function in each step. Each step also uses functions of other modules. Open
+these modules only if you want to see the details:
 - Step 1, `AcceptedConnection._serve`: `Server` has started the thread of the connection (`broker/network/server.py`).
   `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the
-  responses. If its method `may_wait` returns True, it sends several responses together (`broker/network/gathering.py`).
+  responses (`broker/network/gathering.py`). If its method `may_wait` returns True, the thread handles the next request
+  first, and `ResponseQueue` then sends several responses together.
 - Step 3, `Dispatcher.begin`: this method calls `Dispatcher._begin`. `Dispatcher._begin` first calls
   `ServerConnection.receive` (step 4), and then `Dispatcher._handle`, which calls the handler. A first reading can skip
   the login at the start of `Dispatcher.begin` (`broker/security/login.py`).
@@ -103,10 +102,10 @@ only if you want to see the details:
   (step 7).
 - Step 6, `parse_produced`: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse`
   decodes its header (`records/batch.py`).
-- Step 9, `Log.append_prepared`: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`).
-  `RecordBatch.with_base_offset` writes the offset into the header (`records/batch.py`). Then `Log._write` takes the
-  active segment (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one
-  (`storage/log_segments.py`).
+- Step 9, `Log.append_prepared`: a producer that gets no response sends its batch again. `ProducerState.check` finds out
+  whether the log already contains the batch (`storage/producer_state.py`). If not, `RecordBatch.with_base_offset`
+  writes the offset into the header (`records/batch.py`). Then `Log._write` takes the active segment
+  (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one (`storage/log_segments.py`).
 - Step 10, `Segment.append`: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
 - Step 12, `OffsetIndex.append`: `IndexFile._append` writes the entry to the file of the index
   (`storage/files/sorted_entries.py`). The time index gets an entry in the same way (`storage/time_index.py`).
@@ -116,12 +115,10 @@ With acks=all, the broker sends the response only after `Log.flush` has written 
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
 this case, the module `broker/network/gathering.py` sends several responses together.
 
-The broker handles a Fetch request in the same way as a Produce request until step 4 of the Produce tour. The Fetch tour
-begins with the step that follows.
+A Fetch request first passes through steps 1 to 4 of the Produce tour (the list above), in which the broker reads and
+decodes the request. The Fetch tour is a list of the same kind, and begins after these four steps.
 
-Fetch, a tour of at most 9 files:
-
-The functions that handle a Fetch request, in the order of their calls:
+The Fetch tour consists of the functions that handle a Fetch request, in the order of their calls:
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
 2. `broker/fetch_sessions.py` `FetchSessions.begin` returns a `FetchContext` with the partitions to read
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
@@ -134,15 +131,16 @@ The functions that handle a Fetch request, in the order of their calls:
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
-The Fetch tour names one function in each step. These functions and modules come between its steps:
+The Fetch tour (the list above) names one function in each step. The broker also uses these functions and modules:
 - After step 2, `handle` calls the function `long_poll` (`broker/long_poll.py`), which calls `_Fetch.collect`. If too
   few bytes exist, `long_poll` waits with a `Watcher` (`storage/watchers.py`) and collects again.
 - `_Fetch.collect` is in `broker/handlers/fetch.py`. It calls `_partition_response` for each partition.
   `_partition_response` finds the log with `CachedPartition.log` (`broker/fetch_sessions.py`), and then calls
   `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read` (step 3).
-- A first reading can skip four things. `_partition_response` checks leader epochs (`broker/leader_epochs.py`).
-  `converted` converts records for old clients (`broker/old_clients.py`). `replacement.repair` repairs a damaged segment
-  (`storage/cleanup/replacement.py`). `Log._read` counts reads that begin at the same offset
+- A first reading can skip four things. The first is the check of leader epochs in `_partition_response`
+  (`broker/leader_epochs.py`). The second is the function `converted`, which converts records for old clients
+  (`broker/old_clients.py`). The third is the function `replacement.repair`, which repairs a damaged segment
+  (`storage/cleanup/replacement.py`). The fourth is in `Log._read`, which counts reads that begin at the same offset
   (`storage/recovery/read_checks.py`).
 - Step 3, `Log._read`: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
 - Step 5, `Segment.read`: this method calls `Segment.find`, which takes the first batch from
@@ -158,16 +156,16 @@ The Fetch tour names one function in each step. These functions and modules come
 - After step 9, the dispatcher returns the frame to `AcceptedConnection._serve` (`broker/network/connection.py`), which
   calls `ResponseQueue.send` (step 10).
 
-In the Fetch tour, `Segment.read` (step 5) returns a region of a file as an object, a `FileRegion`
+A Fetch response contains records, but the broker usually does not read their bytes. In step 5 of the Fetch tour (the
+list above), `Segment.read` returns an object that describes a region of a file, a `FileRegion`
 (`storage/files/virtual.py`). The handler stores this object in the field `records` of the response. The function
-`records` in `protocol/primitives.py` puts the object into the frame as one part, and `_send_region` (step 11) sends the
-region. No function between these two steps reads the bytes of the region.
+`records` in `protocol/primitives.py` puts the object into the frame as one part. In step 11, `_send_region` lets the
+kernel send the region. No function between steps 5 and 11 reads the bytes of the region.
 
-Both requests of the next tour, JoinGroup and SyncGroup, also take steps 1 to 4 of the Produce tour first.
+JoinGroup and SyncGroup requests also pass through steps 1 to 4 of the Produce tour (the first list of functions), in
+which the broker reads and decodes a request. The JoinGroup tour begins after these four steps.
 
-JoinGroup and SyncGroup, a tour of at most 8 files:
-
-The functions that handle the requests JoinGroup and SyncGroup, in the order of their calls:
+The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup requests, in the order of their calls:
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response
 2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
 3. `coordinator/group_runner.py` `GroupRunner.step` holds the group's lock during one step of its state machine
@@ -194,16 +192,17 @@ The functions that handle the requests JoinGroup and SyncGroup, in the order of 
 In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
 again, and step 6 follows.
 
-The state machine of a group only queues responses and records. After each step of the state machine,
-`GroupRunner._carry_out_effects` calls `tick`, passes the responses to the waiting threads, and adds the records to the
-queue of the journal.
+The state machine of a group sends no responses and writes no records. It only adds them to two lists. After each step
+of the state machine, `GroupRunner._carry_out_effects` uses these lists. First, it calls the state machine's method
+`tick`, which acts on deadlines that have passed, and can add more responses and records. Then it passes the responses
+to the waiting threads. It adds the records to the queue of the journal, the topic that stores the coordinator's state.
 
-In the JoinGroup tour, a `Write` object contains the records of step 18 and a function, `on_stored`
-(`coordinator/group.py`). After step 20, `_store_records` calls this function under the group's lock, and `on_stored`
-calls `_assign`.
+In step 18 of the JoinGroup tour (the list above), `Rebalance._store` creates a `Write` (`coordinator/group.py`). This
+object contains the record with the assignment, and a function `on_stored`. In step 20, the record is written. Then
+`GroupRunner._store_records` takes the group's lock and calls `on_stored`, which calls `Rebalance._assign` (step 21).
 
-The JoinGroup tour names one function in each step. Each step also uses functions of other modules. Open these modules
-only if you want to see the details:
+The JoinGroup tour (the list above) names one function in each step. Each step also uses functions of other modules.
+Open these modules only if you want to see the details:
 - Step 2, `GroupCoordinator.join`: `check_memory` limits the memory of all members (`coordinator/member_memory.py`).
   `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
   `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
@@ -233,18 +232,16 @@ only if you want to see the details:
   (`coordinator/classic/members.py`).
 - Step 16, `ClassicGroup.sync`: `check_protocol` compares the protocol of the request with the protocol of the group
   (`coordinator/classic/older_clients.py`).
-- Step 18, `Rebalance._store`: `ClassicState.queue_write` makes the `Write` (`coordinator/classic/state.py`). After a
-  downgrade, the `Write` also deletes the records of the KIP-848 group. Its `on_stored` first forgets these tombstones,
-  and then calls the `on_stored` of `Rebalance._store`. `encode_group` encodes the record
+- Step 18, `Rebalance._store`: `ClassicState.queue_write` makes a `Write`, an object with the record and a function
+  `on_stored` (`coordinator/classic/state.py`). If the group has replaced a KIP-848 group, the `Write` also contains
+  tombstones (records without a value), which delete the records of the KIP-848 group. `encode_group` encodes the record
   (`coordinator/classic/record.py`). The fields of the record are declared in `coordinator/journal/records.py`.
 - After step 18, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
   (`coordinator/journal/partition.py`).
 - Step 20, `Journal.write`: `Journal._append` calls `Log.append_from_coordinator`, which continues at
   `Log.append_prepared`, step 9 of the Produce tour.
 
-Producer.send, a tour of at most 10 files:
-
-The functions that send a record from a producer to the broker, in the order of their calls:
+The Producer.send tour consists of the functions that send a record to the broker, in the order of their calls:
 1. `client/producing/producer.py` `Producer.send` begins the way of a record to the broker, in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` encodes the record into the partition's newest batch
@@ -292,10 +289,11 @@ modules only if you want to see the details:
 
 The docstring of `client/producing/accumulator.py` lists the three cases in which a batch of a producer is *due*.
 
-A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue has no sender.
-When the first batch in the queue is due, the router thread *seals* the batch: the batch accepts no more records. The
-router then looks up the partition's leader in the metadata (`client/metadata.py`), and gives the queue to the leader's
-sender. Later batches are sealed when they are full, or when the sender takes them.
+A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue has no sender
+yet. Its first batch is *due* when it must be sent, for example because it is full. The router thread then takes the
+batch, and the batch is *sealed*: it accepts no more records. The router looks up the partition's leader in the metadata
+(`client/metadata.py`), and gives the queue to the leader's sender. Later batches are sealed when they are full, or when
+the sender takes them.
 
 Before its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
 

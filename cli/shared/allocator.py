@@ -17,7 +17,8 @@ blocks to the operating system at once. The effect was measured after 124,000 in
 (tests/reliability/hostile.py). The resident memory of the broker is 102 MB without the changes, 79 MB with the first
 change, and 61 MB with both changes.
 
-The manual page mallopt(3) describes the settings of glibc's memory allocation.
+The function `use_one_arena` changes three settings of glibc's memory allocation. For each setting, it calls glibc's
+function `mallopt`. The manual page mallopt(3) describes these settings.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ LARGE_BLOCK = 4 << 20  # bytes; smaller blocks stay in the arena: recovery alloc
 
 
 def use_one_arena() -> None:
-    """Let this process use one arena, and return large freed blocks to the system. Without glibc, do nothing."""
+    """Let glibc use one arena (pool of memory), and return large freed blocks to the operating system at once.
+
+    If the C library of the system is not glibc, do nothing.
+    """
     with contextlib.suppress(AttributeError, OSError):  # A C library other than glibc may not have mallopt.
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_ARENA_MAX, 1)

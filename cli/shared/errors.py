@@ -42,11 +42,13 @@ class CliError(Exception):
 
 
 def report(error: Exception) -> int | None:
-    """Print one line for an error, and return the exit code.
+    """Print one line for an error that a user can cause or repair, and return the exit code.
 
-    If no such line exists for the error, print nothing and return None. The caller then raises the error again, so that
-    Python prints a traceback. If the error is not an OSError, the function first adds a note to it, which Python prints
-    after the traceback. The note says that the error may be a bug in HMB.
+    For any other error, print nothing and return None. The caller then raises the error again, so that Python prints a
+    traceback.
+
+    Before `report` returns None, it adds a note to the error, unless the error is an OSError. The note says that the
+    error may be a bug in HMB. Python prints the note after the traceback.
     """
     known = _explain(error)
     if known is None:

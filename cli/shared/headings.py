@@ -54,7 +54,11 @@ def under(heading: str) -> Callable[..., Callable[[F], F]]:
 
 
 def with_options(command: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Callable[..., Any]:
-    """Add options to a command. `--help` shows the options of each heading in the order of `options`."""
+    """Add options to a command.
+
+    `--help` shows the options in groups, each under a heading. The options of one group have the same order as in the
+    list `options`.
+    """
     for option in reversed(options):
         command = option(command)
     return command

@@ -8,8 +8,9 @@ A stream can keep bytes for some time, for two reasons. First, a stream keeps th
 until these bytes show which message the frame contains. Second, a stream keeps a response with addresses until the
 response is complete, because the addresses can be changed only then.
 
-A stream shows a frame before it returns the last byte of the frame. The broker therefore cannot answer a request that
-is not shown yet, and each request is shown before its response.
+The proxy between a client and a broker sends only bytes that a stream has returned. The stream shows a frame (one
+message) before it returns the last byte of the frame. The broker cannot answer a request before it has the last byte of
+the request. So each request is shown before its response.
 
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without
@@ -181,16 +182,19 @@ class _FrameStream(ABC):
 
     @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a complete frame. `wire` contains its bytes, but at most the first MAX_KEPT of them.
+        """Show a complete frame, and return its bytes. In a response, the method may change the addresses of brokers.
 
-        Return the bytes of the frame, with changed addresses if necessary. If the stream has kept the frame until now
-        (`_is_held`), the proxy sends the returned bytes. Otherwise the proxy has already sent the frame, and ignores
-        the returned bytes.
+        `wire` contains the bytes of the frame. If the frame has more than MAX_KEPT bytes, `wire` contains only the
+        first MAX_KEPT bytes.
+
+        If the stream has kept the whole frame until now (`_is_held`), the proxy sends the returned bytes. A stream does
+        this only with responses that contain addresses. The proxy has already sent the bytes of every other frame, so
+        the returned bytes are not used.
         """
 
 
 class RequestStream(_FrameStream):
-    """The requests of a connection: the direction from the client to the broker."""
+    """The stream for the direction from the client to the broker. It divides the bytes into requests."""
 
     head_struct = _REQUEST_HEAD
 
@@ -212,7 +216,7 @@ class RequestStream(_FrameStream):
 
 
 class ResponseStream(_FrameStream):
-    """The responses of a connection: the direction from the broker to the client."""
+    """The stream for the direction from the broker to the client. It divides the bytes into responses."""
 
     head_struct = _RESPONSE_HEAD
 

@@ -87,9 +87,9 @@ class WireFrame(NamedTuple):
     def lines(self, problems: list[str]) -> Iterator[str]:
         """Yield every field as a line of text. For each error, append a description to `problems`.
 
-        The name of a field begins with the names of the fields that contain it. In a record batch, these names would
-        make the lines long. There, the printed name begins with `batches[0]` or `messages[0]`, without the names of the
-        fields around the batch.
+        The full name of a field begins with the names of the fields that contain it. For a field of a record batch, the
+        full name would be too long. The printed name of this field leaves out the names of the fields around the batch:
+        it begins, for example, with `batches[0]` or `messages[0]`.
         """
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()

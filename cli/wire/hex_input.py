@@ -35,7 +35,7 @@ TCP = 6  # the protocol number of TCP in an IP header
 
 
 class HexError(ValueError):
-    """The text is neither hexadecimal digits nor a dump. The message names the wrong line."""
+    """A text cannot be read as hexadecimal digits or as a hex dump. The message says why, and often in which line."""
 
 
 class HalfByte(HexError):

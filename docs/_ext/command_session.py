@@ -18,8 +18,9 @@ The commands on a page use the ports 9092 to 9095. Another program may use these
 chooses four free ports. Before the directive runs a command, it replaces the ports 9092 to 9095 in the command with the
 free ports.
 
-The output of the command contains the free ports. The directive writes the ports 9092 to 9095 in their place, and
-removes the path of the temporary directory from the output. The page therefore looks the same after each build.
+During a build, the commands of a page use free ports instead of the ports 9092 to 9095, so their output contains the
+free ports. In the output, the directive replaces the free ports with the ports 9092 to 9095. It also removes the path
+of the temporary directory from the output. The page therefore looks the same after each build.
 
 The directive `session` has three options. `:files:` names files that the directive copies into the temporary directory
 in which the commands run. The names are relative to the page. With `:no-broker:`, the directive starts no broker.

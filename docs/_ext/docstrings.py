@@ -77,7 +77,7 @@ def indent_columns(lines: list[str]) -> list[str]:
 
 
 def announce_blocks(lines: list[str]) -> list[str]:
-    """Put a double colon before each indented block without a double colon, because reStructuredText requires it."""
+    """Add a line `::` before each indented block without `::`, because reStructuredText requires it."""
     announced: list[str] = []
     last = ""  # the last line that has text and is not in an indented block
     for number, line in enumerate(lines):

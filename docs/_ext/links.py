@@ -10,11 +10,12 @@ pages that use the link, and a date:
     ```{external-links}
     ```
 
-The dates are stored in the file `links.txt` beside `conf.py`. `make links` opens all links and writes this file.
+The file `links.txt` (beside `conf.py`) contains a date for each link to another site. The command `make links` opens
+all these links, and writes the file.
 
-The date of a link is the last day on which the other site answered `make links`. If the site has never answered, the
-date is the day on which `make links` first opened the link. If the file does not contain a link yet, the table shows
-the day of the build.
+The date of a link in `links.txt` is the last day on which the other site answered `make links`. If the site has never
+answered, the date is the day on which `make links` first opened the link. If `links.txt` does not contain a link yet,
+the table of links on the page shows the day of the build.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Sequence:
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """Show that the participant of a lane no longer waits: end its bar at the row that was added last.
+        """End the bar that shows that the participant of a lane waits. The bar ends at the row that was added last.
 
         If no bar has begun on this lane, do nothing.
         """

@@ -1,7 +1,7 @@
 """The base class of directives that show a table from the code.
 
-The argument of such a directive names the module and the variable of the table, with a colon between them:
-`module:variable`.
+The argument of a directive that shows a table names the module and the variable of the table. A colon separates the
+two names: `module:variable`.
 """
 
 from __future__ import annotations

@@ -65,9 +65,11 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call.
 
-    `watched` describes the called function. The fields `lane`, `caller` and `text` contain the texts for the drawing.
-    `watched` has fields with the same names. A field of `watched` can contain a function instead of a text. In this
-    case, the function has made the text from the local variables of the recorded call.
+    `watched` describes the called function. The event's fields `lane`, `caller` and `text` contain texts for the
+    drawing. Each of these texts comes from the field of `watched` with the same name, in one of two ways:
+    - If the field of `watched` contains a text, the event contains the same text.
+    - If the field of `watched` contains a function, this function has made the event's text from the local variables of
+      the recorded call.
     """
 
     moment: float  # seconds since a moment that is the same for all events
@@ -125,13 +127,15 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     """Add an arrow to the drawing for each recorded call.
 
-    The arrow of a call begins at the lane of the caller, and ends at the lane of the called function. If both have the
-    same lane, the drawing shows a note (a text) on this lane instead of an arrow.
+    A *lane* is the vertical line of one participant in the drawing. The arrow of a call begins at the lane of the
+    caller, and ends at the lane of the called function. If both have the same lane, the drawing shows a note (a text)
+    on this lane instead of an arrow.
 
-    The lane of the caller depends on who makes the call:
+    A function whose calls are recorded is a *watched* function. The lane of the caller depends on who makes the call:
     - If another watched function makes the call, the arrow begins at the lane of that function.
-    - If no watched function makes the call, the arrow begins at the lane that the field `caller` names.
-    - If `caller` is also empty, the arrow begins at the lane of the first watched function that this thread called.
+    - If no watched function makes the call, the arrow begins at the lane that the event's field `caller` names.
+    - If the field `caller` is empty too, the arrow begins at the lane of the first watched function that this thread
+      called.
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -152,12 +156,14 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 class _Thread(NamedTuple):
     """A thread whose calls the drawing shows.
 
-    `home` is the lane of the first watched function that the thread called. `lanes` contains one lane for each watched
-    function that the thread runs now. The last lane belongs to the function that was called last.
+    A lane is the vertical line of one participant in the drawing. Each *watched* function (a function whose calls are
+    recorded) belongs to a lane. `home` is the lane of the first watched function that the thread called. `lanes`
+    contains one lane for each watched function that the thread runs now. The last lane belongs to the function that was
+    called last.
     """
 
     home: str
-    lanes: list[str]  # A lane is the column of one participant in the diagram.
+    lanes: list[str]
 
     def caller(self, event: Event) -> str:
         return self.lanes[-1] if self.lanes else event.caller or self.home

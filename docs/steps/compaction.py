@@ -34,7 +34,11 @@ WIDTH, HEIGHT, LEFT, CELL = 480, 330, 8, 58
 
 
 class State(NamedTuple):
-    """The contents of a drawing: the log, the batch that a pass reads, the map of keys, and the records that stay."""
+    """The contents of a drawing: the log, the current batch, the map of keys, and the records that stay.
+
+    The current batch is the batch that compaction is reading. Compaction reads the log twice: first to fill the map of
+    keys, then to select the records that stay.
+    """
 
     title: str
     records: list[Record]
@@ -140,7 +144,11 @@ def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[lis
 
 
 def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | None) -> str:
-    """Return the caption for one batch in the second pass: which of its records stay, and why."""
+    """Return the caption of the step that compacts one batch: which records of the batch stay, and why.
+
+    Compaction reads the log in two passes, and this step belongs to the second pass. `kept` contains the records that
+    stay. `result` is the batch with only these records, or None if the whole batch is dropped.
+    """
     first, *_, last = offsets_of(batch)
     reads = f"The second pass reads the batch with offsets {first} and {last}."
     if not kept:

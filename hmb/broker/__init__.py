@@ -1,14 +1,14 @@
 """The broker: a server that receives requests over TCP, writes or reads logs, and sends responses.
 
-The broker has three layers. The thesis that HMB is based on describes the same layers (thesis, chapter 9,
-"Prototype"):
-    a client's bytes          network/     threads, frames, responses
+The broker has three layers. The bachelor thesis that HMB is based on describes the same layers (thesis, chapter 9,
+"Prototype"). The left column shows what a request is in each layer, and the other columns name the code of the layer:
+    the bytes of a frame      network/     threads, frames, responses
          |
          v
-    a request's object        dispatch.py, handlers/     one handler for each API
+    a request object          dispatch.py, handlers/     one handler for each API
          |
          v
-    a domain call             topics/, hmb.storage, hmb.coordinator     logs, groups, transactions
+    calls of functions        topics/, hmb.storage, hmb.coordinator (the domain layer)     logs, groups, transactions
 
 *Threads.* Each connection has one thread. The thread reads a frame, handles the request, sends the response, and reads
 the next frame. (If the next request has already arrived, the thread may handle it before it sends the response: see
@@ -46,9 +46,9 @@ folder at first:
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for each client
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
 - *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
-- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
-  thesis), `transactional.py` (transactions), `share/` (share groups), the other handlers, and the other modules of
-  `topics/` and `network/`
+- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the server of the
+  thesis *Functional Kafka*, with other threads), `transactional.py` (transactions), `share/` (share groups), the other
+  handlers, and the other modules of `topics/` and `network/`
 - *measurements*  `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
 
 All handlers use three small modules: `context.py` (the second argument of each handler), `errors.py` (the two ways in

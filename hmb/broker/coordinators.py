@@ -90,7 +90,10 @@ class ShareGroups:
             return self.created
 
     def start(self) -> None:
-        """Create the parts for share groups if the broker has stored states of share-partitions."""
+        """Create the objects that handle share groups, if the topic `__share_group_state` exists.
+
+        If the topic does not exist, the first request for a share group creates these objects.
+        """
         if self._topics.get(SHARE_STATE_TOPIC) is not None:
             _ = self.requests
 

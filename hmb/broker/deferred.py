@@ -7,9 +7,12 @@ The handler of Produce does not wait for the sync. The handler appends the recor
 offsets, and returns a `Deferred`. Later, the connection's thread calls `Deferred.result`, which waits for the sync and
 returns the response.
 
-The `Deferred` of a handler returns a response object, but the connection needs the bytes of the response. Therefore the
-dispatcher puts the handler's `Deferred` into a second `Deferred`, which encodes the response. The module
-network/gathering.py decides how many requests a connection handles before its thread calls `Deferred.result`.
+A `Deferred` is an object with a function `result`, which waits and then returns the response. The handler's `Deferred`
+returns a response object, but the connection needs the bytes of the response. The dispatcher (dispatch.py) therefore
+puts the handler's `Deferred` into a second `Deferred`, which also encodes the response.
+
+The thread of a connection may handle further requests before it waits for a deferred response with `Deferred.result`.
+The module network/gathering.py limits the number of these requests.
 """
 
 from __future__ import annotations

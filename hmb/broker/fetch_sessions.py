@@ -27,13 +27,14 @@ new session, the response contains the session id 0. The client then continues w
 The cache of fetch sessions has two limits. It contains at most `max.incremental.fetch.session.cache.slots` sessions,
 and all sessions together contain at most MAX_SESSION_PARTITIONS partitions.
 
-If the cache of fetch sessions contains as many sessions as allowed, the broker can remove one old session to make room
-for a new one, as in Kafka. Two rules select the old session. Both rules use the time T, which is the setting
-`min.incremental.fetch.session.eviction.ms`:
-- The broker removes the least recently used session if its last use was more than T ago.
-- If the last use of every session was at most T ago, the broker looks at the sessions that were created more than T
-  ago, and selects the one with the fewest partitions. The broker removes this session if it has fewer partitions than
-  the new session.
+If the cache of fetch sessions is full and a client wants a new session, the broker may remove one old session, as in
+Kafka. Two rules decide which session. The time T is the setting `min.incremental.fetch.session.eviction.ms`, by default
+2 minutes:
+- *Unused sessions.* If a session was not used during the time T, the broker removes it. If this is true of several
+  sessions, the broker removes the one whose last use is the longest time ago.
+- *Small sessions.* If every session was used during the time T, the size decides. Among the sessions that are older
+  than T, the broker selects the one with the fewest partitions. The broker removes this session if the new session has
+  more partitions.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -123,8 +124,9 @@ class CachedPartition:
     def store_response(self, data: PartitionData) -> None:
         """Store the high watermark and the log start offset that the response `data` contains.
 
-        If `data` contains an error, store -1 as the high watermark. No real high watermark is -1. So the next response
-        without an error has a changed high watermark, and contains this partition.
+        A response in a session contains only partitions with new records, an error or a changed offset. If `data`
+        contains an error, store -1 as the high watermark. No real high watermark is -1. So after the error, the high
+        watermark of this partition counts as changed, and the next response contains the partition.
         """
         self.high_watermark = NO_OFFSET if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset

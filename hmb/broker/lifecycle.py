@@ -27,8 +27,8 @@ more:
 5. *Logs.* The broker syncs and closes the logs, writes the marker of a proper stop, and releases the lock of the data
    directory. The logs come last, because requests and tasks write to them.
 
-When a broker stops, the steps from *Coordinators* to *Housekeeping* together take at most STOP_TIMEOUT seconds. If the
-start of a broker fails, the broker stops the parts that it has started.
+When a broker stops, it stops its coordinators, its connections and its periodic tasks within STOP_TIMEOUT seconds, and
+then closes the logs. If the start of a broker fails, the broker stops the parts that it has started.
 
 For example, a broker stops while a consumer waits up to 30 s for new records. The signal `Stop` wakes the thread that
 handles the consumer's Fetch, and the thread sends an empty response. The connection then ends, and the broker does not
@@ -153,7 +153,7 @@ class BrokerServer:
         self.started_ms = clock.now_ms()
 
     def _guarded(self, handlers: Mapping[ApiKey, Handler]) -> Mapping[ApiKey, Handler]:
-        """Put guards before the handlers if the broker has an authorizer."""
+        """Return handlers that first check the ACLs. If the broker has no authorizer, return `handlers` unchanged."""
         if self.authorizer is None:
             return handlers
         from hmb.broker.security.acls.guards import guarded  # takes 8 ms; only a broker with ACLs needs it
@@ -385,7 +385,7 @@ class BrokerServer:
 
 
 def _started(part: Part | None) -> Part:
-    """Return a part that the broker creates when it starts. Raises RuntimeError if the broker is not started."""
+    """Return `part`, for example the broker's server. Raises RuntimeError if it is None: the broker is not started."""
     if part is None:
         raise RuntimeError("the broker is not started")
     return part

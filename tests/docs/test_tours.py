@@ -48,7 +48,7 @@ SCENARIOS: dict[str, Scenario] = {"produce": produce, "fetch": fetch, "join_grou
 STEPS = re.compile(
     r"^## (?P<first>\d+)(?: (?:and|to) (?P<last>\d+))?\. (?P<section>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL
 )
-NAMES = {"produce": "Produce", "fetch": "Fetch", "join_group": "JoinGroup and SyncGroup", "send": "Producer.send"}
+NAMES = {"produce": "Produce", "fetch": "Fetch", "join_group": "JoinGroup", "send": "Producer.send"}
 
 
 def functions_of(page: str) -> list[Call]:

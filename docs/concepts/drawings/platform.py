@@ -1,4 +1,4 @@
-"""The drawing for the documentation page on mesh and central platform."""
+"""Draws two ways to connect systems: each system with all others (a mesh), or all systems with a central platform."""
 
 from __future__ import annotations
 

@@ -117,11 +117,13 @@ def commit() -> Drawing:
 
 
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
-    """Draw when one thread holds its locks. The thread is the thread of a connection that took locks most often.
+    """Draw which locks one thread holds, and when.
 
-    Each lock has a row. Bars in this row show when the thread holds the lock.
+    A broker has one thread for each connection. Of these threads, the function selects the one that has the most events
+    in `events`. In an event, a thread takes or releases a lock.
 
-    The rows have the order of the table in `locks.md`.
+    Each lock has a row. Bars in this row show when the thread holds the lock. The rows have the order of the table in
+    `locks.md`.
     """
     numbers = {(file, lock): int(number) for number, file, lock, _ in ROW.findall(LOCKS.read_text(encoding="utf-8"))}
     mine = thread_with_most([event for event in events if event.lock in numbers])
@@ -143,7 +145,7 @@ def bars(events: Sequence[LockEvent], about: str) -> Drawing:
 
 
 def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
-    """Return the events of one thread: the thread of a connection that took locks most often."""
+    """Return the events of one thread: of all threads that serve a connection, the one with the most events."""
     counts = Counter(event.thread for event in events if kind_of(event.thread) == "connection")
     if not counts:
         raise DrawingError("no connection has taken a lock")

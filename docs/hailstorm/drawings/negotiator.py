@@ -1,4 +1,7 @@
-"""Draws the state machine of the negotiator from `STEPS`, the table in which the negotiator looks up its steps."""
+"""Draws the state machine of the negotiator, the part of Hailstorm that takes snapshots and recovers a topology.
+
+The drawing is made from the table `STEPS`, in which the negotiator looks up its next step.
+"""
 
 from __future__ import annotations
 

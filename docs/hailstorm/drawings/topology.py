@@ -51,7 +51,12 @@ def trending() -> Drawing:
 
 
 def low_water_marks() -> Drawing:
-    """Draw how the bolt topn-0 computes its low water mark: the minimum of the low water marks of three other bolts."""
+    """Draw how a bolt (a processing step) computes its low water mark from the marks of the bolts that send to it.
+
+    A low water mark contains one offset for each partition of the input. A bolt receives no more data from records
+    below its low water mark. In the drawing, three bolts send their marks to the bolt topn-0. For each partition, the
+    mark of topn-0 is the smallest of the three offsets.
+    """
     sent = {"count-0": (7, 40), "count-1": (9, 38), "count-2": (8, 41)}
     everyone = frozenset(sent)
     marks = LowWaterMarks({FIRST: everyone, SECOND: everyone}, Clock({FIRST: 0, SECOND: 0}))

@@ -23,7 +23,7 @@ NUMBER = 100  # the number in the drawing of a varint
 
 
 def recorded_batch() -> RecordBatch:
-    """Return a batch that kafka-python has sent. A file in `tests/golden` contains the Produce request with it."""
+    """Return a record batch that kafka-python has sent. Its Produce request is recorded in a file of `tests/golden`."""
     request = GOLDEN.read_text().partition("== request: bytes\n")[2].partition("== request: message")[0]
     frame = bytes.fromhex("".join(ROW_OF_BYTES.findall(request)))
     _, message = ServerConnection().receive(memoryview(frame)[4:])

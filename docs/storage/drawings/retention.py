@@ -21,7 +21,7 @@ DAY_WIDTH = (WIDTH - 2 * LEFT) / DAYS
 
 
 def limits() -> Drawing:
-    """Draw the same log with a limit of time and with a limit of size. The segments that retention removes are gray."""
+    """Draw one log twice: with a limit of time, and with a limit of size. Segments that retention removes are gray."""
     now = DAYS * DAY_MS
     with small_log(LogConfig(), clock=lambda: now) as log:
         ends = []

@@ -11,7 +11,7 @@ variables and of the file server.properties.
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default
-2. `broker.py`           all settings that the broker uses; the settings of some subjects are in parts
+2. `broker.py`           all settings of the broker; a subject with many settings has a class in a module of its own
 3. `dynamic.py`          settings that change while the broker runs
 
 Each of these modules declares the settings of one subject. You can skip these modules in a first reading:

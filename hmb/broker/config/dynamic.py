@@ -27,9 +27,10 @@ to one setting, in different units, so Kafka calls the two values *synonyms*. If
 the response contains both synonyms. The first synonym is the current value, `log.retention.ms=5000`. The second synonym
 is the default, `log.retention.hours=168`.
 
-If a client requests `log.retention.hours` in this example, the response contains only the synonym
-`log.retention.hours=168`. The reason is a rule of Kafka: the list of synonyms begins with the first synonym that has
-the requested name.
+The synonyms of a setting are its values from all sources. A response of Kafka leaves out the synonyms before the first
+one that has the requested name. For example, a client has set `log.retention.ms=5000`, and the default of the same
+setting is `log.retention.hours=168`. If a client requests `log.retention.hours`, the response leaves out the synonym
+`log.retention.ms=5000`, because it has another name. It contains only the synonym `log.retention.hours=168`.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
 
 
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return the settings that clients have set for all brokers, with AlterConfigs for the broker name ""."""
+    """Return the settings that clients have set for all brokers. In AlterConfigs, the name "" means all brokers."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
         synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:

@@ -26,7 +26,11 @@ def _only_directory(log_dirs: str) -> str:
 
 
 def window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
-    """Return the size of the time window of most quotas, and of the window of the quota controller_mutation_rate."""
+    """Return the sizes of the two time windows in which the broker measures what its clients use.
+
+    The first time window is for all quotas except controller_mutation_rate. The second one is for
+    controller_mutation_rate.
+    """
     return (
         WindowSize(config.limits.quota_samples, config.limits.quota_sample_seconds * 1000),
         WindowSize(config.limits.mutation_samples, config.limits.mutation_sample_seconds * 1000),

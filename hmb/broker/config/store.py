@@ -58,11 +58,12 @@ class ConfigStore:
         groups: Mapping[str, Mapping[str, str]] | None = None,
         client_metrics: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Write new settings to the file: of all brokers, of all groups, or of all subscriptions of client metrics.
+        """Replace settings in the file `configs.json`. Raises OSError.
 
-        If an argument is None, the file keeps its settings of this kind. For example, if `brokers` is None, the
-        settings of all brokers do not change. If a broker, a group or a subscription has no settings, the file does not
-        contain its name. Raises OSError.
+        The three arguments replace the settings of all brokers, of all groups, and of all subscriptions of client
+        metrics. If an argument is None, the settings of its kind do not change. For example, if `brokers` is None, the
+        file keeps the settings of all brokers. If a broker, a group or a subscription has no settings, the file does
+        not contain its name.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

@@ -10,9 +10,9 @@ are on disk. None means that the client wants no response (acks=0).
 The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
 to list all APIs in the response to ApiVersions. The documentation also uses this table.
 
-The table HANDLERS needs no list of the handlers, because a handler's module has the name of its API: the handler of
-`ApiKey.LIST_OFFSETS` is the function `handle` in list_offsets.py. The folder `hmb.protocol.messages` is the list of the
-APIs.
+A handler's module has the name of its API. For example, the handler of `ApiKey.LIST_OFFSETS` is the function `handle`
+in list_offsets.py. The table HANDLERS finds each handler by this name, so the code contains no list of the handlers.
+The keys of the table are the APIs whose messages are declared in the folder `hmb.protocol.messages`.
 
 A broker does not call the handlers of the table HANDLERS directly. It puts each handler into wrappers, which are
 functions with additional work. `counted` (counting.py) measures each request. If the broker has an authorizer,

@@ -2,21 +2,22 @@
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). The response header always has version 0.
 Permissions: none; every client may send this request.
-Behavior: the response lists exactly the APIs that have a handler. Three rules change the list or its encoding:
+Behavior: the response lists the APIs that have a handler. Three rules change the list or its encoding:
     - *Telemetry.* The list contains the APIs for the telemetry of clients only if the setting `client.telemetry.enable`
       is true, as in Kafka.
-    - *Unknown version.* If the version of the request is unknown, the response has the error code UNSUPPORTED_VERSION
-      (35) and still contains the list. This response is encoded in version 0, which each client can read. The client
-      then sends a request of a version from the list.
+    - *Unknown version.* If the broker does not know the version of the ApiVersions request, the response has the error
+      code UNSUPPORTED_VERSION (35) and still contains the list. The broker encodes this response in version 0, which
+      each client can read. The client then repeats the request in a version from the list.
     - *Older Kafka.* In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then lists the
       versions that the older Kafka supports.
-Version notes: version 3 adds the name and the version of the client software, and the broker logs them. From version 3
-    on, the response also lists features. The minimum version of HMB's features is 0, which version 3 of the response
-    does not allow. So a response of version 3 has an empty list of supported features. HMB has these features:
-    - `transaction.version`: with version 2, a producer gets a new epoch with each transaction (KIP-890).
-    - `group.version`: version 1 means KIP-848 groups.
-    - `share.version`: version 1 means share groups (KIP-932).
-    - `streams.version`: version 1 means streams groups (KIP-1071).
+Version notes: version 3 adds the name and the version of the client software, and the broker logs them. Versions 3 and
+    4 of the response also list the supported features, each with its minimum level and its maximum level. In HMB, the
+    minimum level of each feature is 0. Version 3 of the response must not contain a feature with the minimum level 0,
+    so its list of supported features is empty. HMB has these features:
+    - `transaction.version`: at level 2, a producer gets a new epoch with each transaction (KIP-890).
+    - `group.version`: level 1 means KIP-848 groups.
+    - `share.version`: level 1 means share groups (KIP-932).
+    - `streams.version`: level 1 means streams groups (KIP-1071).
 Left out: all other features. These features concern clusters of several brokers, so this makes no difference to a
     client.
 """

@@ -3,9 +3,8 @@
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
 Behavior: the broker answers by these rules:
-    - *Owners.* The response contains the tokens of the owners in the request, or all tokens if the request contains
-      null instead of owners. For each owner in the request, the response also contains two kinds of tokens of other
-      owners: tokens that this owner has created, and tokens that this owner may renew.
+    - *Owners.* The request contains a list of principals, its *owners*. The response contains each token that one of
+      these principals owns, has created or may renew. If the list is null, the response contains all tokens.
     - *Visibility.* Without an authorizer, every authenticated client sees all tokens. With an authorizer, a client sees
       the tokens that it owns, has created or may renew. It sees any other token only if ACLs permit DESCRIBE on the
       token, or DESCRIBE_TOKENS on the owner of the token.

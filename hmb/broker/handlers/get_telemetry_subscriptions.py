@@ -57,7 +57,11 @@ def telemetry_of(context: RequestContext) -> ClientTelemetry:
 
 
 def telemetry_client(context: RequestContext) -> TelemetryClient:
-    """Return the properties of a client by which subscriptions select clients. The instance id is left empty."""
+    """Return the properties of the client that has sent a request, such as its client id and its address.
+
+    A telemetry subscription tests these properties, and so selects the clients from which it requests metrics. The
+    property `client_instance_id` is still empty.
+    """
     software, _, version = (context.client.software or "").partition(" ")
     host, port = context.client.host, str(context.client.port)
     return TelemetryClient("", context.client_id, software, version, host, port)

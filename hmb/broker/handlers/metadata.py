@@ -8,10 +8,10 @@ Behavior: this broker is the leader of all partitions. The broker answers by the
     - *Missing topics.* If a requested topic does not exist, the broker creates it. Both the client and the setting
       `auto.create.topics.enable` can forbid the creation. The response already contains the new topic, so the client
       does not have to ask again.
-    - *Limit.* So that no request takes too long, the broker creates at most 100 partitions for a request
-      (MAX_CREATED_PARTITIONS). If a single topic has more than 100 partitions, the broker creates only this topic. All
-      other missing topics get LEADER_NOT_AVAILABLE. When the client sends the request again, the broker creates the
-      next topics.
+    - *Limit.* For one request, the broker creates topics with at most 100 partitions together
+      (MAX_CREATED_PARTITIONS), so that no request takes too long. The other missing topics get LEADER_NOT_AVAILABLE.
+      When the client sends the request again, the broker creates the next topics. If a new topic has more than 100
+      partitions (setting `num.partitions`), the broker creates one topic for each request.
     - *Repetitions.* If a request contains a topic twice, the response contains it once.
 Version notes: an empty list requests all topics in version 0, and no topic in later versions. Versions 10 and 11 have a
     field for the id of a topic, but if a request uses this field, all its topics get INVALID_REQUEST.

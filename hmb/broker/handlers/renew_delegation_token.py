@@ -2,12 +2,15 @@
 
 Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the token expires after the period in the request. The setting `delegation.token.expiry.time.ms` limits this
-    period. A token also has a max time, which is fixed when the token is created. The token expires at its max time at
-    the latest. An unknown HMAC gets DELEGATION_TOKEN_NOT_FOUND (62). An expired token gets DELEGATION_TOKEN_EXPIRED
-    (66). A principal that is neither the owner nor a renewer gets DELEGATION_TOKEN_OWNER_MISMATCH (63). The errors
-    DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the same causes as in
-    CreateDelegationToken.
+Behavior: the request contains the HMAC of a token, which identifies the token, and a period. The broker answers by
+    these rules:
+    - *Time.* The token expires when the period in the request has passed. The setting `delegation.token.expiry.time.ms`
+      is the longest period. A token also has a max time, which is fixed when the token is created. The token expires at
+      its max time at the latest.
+    - *Errors.* If no token has the HMAC of the request, the error is DELEGATION_TOKEN_NOT_FOUND (62). An expired token
+      gets DELEGATION_TOKEN_EXPIRED (66). A principal that is neither the owner nor a renewer of the token gets
+      DELEGATION_TOKEN_OWNER_MISMATCH (63). The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and
+      DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the same causes as in CreateDelegationToken.
 Version notes: none. Both versions have the same behavior.
 Left out: nothing. HMB supports the whole API.
 """
