@@ -36,10 +36,13 @@ class Poll(Protocol):
 
     @property
     def watched(self) -> Iterable[Watchers]:
-        """The sets to which the waiting thread must add its watcher. For example, each log has a set of watchers.
+        """The sets of watchers to which the thread of a waiting request must add its own watcher.
 
-        After a later call of `collect`, this property can contain further sets. For example, a share-partition exists
-        only after the share coordinator has loaded its state.
+        A watcher wakes its thread. For example, each log has a set of watchers, and an append to the log wakes the
+        threads of all these watchers.
+
+        Each call of the method `collect` can add sets to this property. For example, a share-partition, which also has
+        a set of watchers, exists only after the share coordinator has loaded its state.
         """
 
     def collect(self) -> None:

@@ -107,14 +107,20 @@ class ConvertedRecords:
 def converted(
     found: FetchDataInfo, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
-    """Return messages in the format `magic` (0 or 1), beginning at `offset`.
+    """Return the messages that an old client gets, in the format `magic` (0 or 1), beginning at `offset`.
 
-    The function converts the records of `found`. If `found` contains only markers or empty batches, the function
-    converts the next records of `log` instead.
+    `found` is the result of a read at `offset` in `log`. The function converts the batches in `found`. If these batches
+    contain no message for the client, for example only transaction markers, the function converts the next batches of
+    `log`.
 
     The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
-    log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,
-    MESSAGE_TOO_LARGE if a batch has more than `limit` bytes after decompression, or INVALID_RECORD.
+    log contains no message at or after `offset`.
+
+    Raises KafkaError if a batch cannot be converted, and the function has found no message before this batch:
+
+    - CORRUPT_MESSAGE if the batch is damaged
+    - MESSAGE_TOO_LARGE if the batch has more than `limit` bytes after decompression
+    - INVALID_RECORD if a record in the batch is malformed
     """
     while found.records is not None and found.segment is not None:
         read, start = found.records.file.read, found.records.position

@@ -85,7 +85,10 @@ class AcceptedConnection:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the client has never sent a complete request, or is not authenticated."""
+        """Whether the client has not yet sent a complete request, or must still log in (on a listener with SASL).
+
+        When too many clients are connected, the server closes such a connection to make room for a new one.
+        """
         return self._requests.is_first or (self._login is not None and self._login.is_pending)
 
     def require_login(self, security: ListenerSecurity, broker: BrokerContext) -> None:

@@ -30,7 +30,10 @@ REFUSAL_DELAY = 0.1  # seconds until the response to a wrong login (`connection.
 
 
 class ConnectionLogin:
-    """Limits a connection until its client is authenticated, and ends the connection after a refused login."""
+    """The login of one connection to a listener with SASL. If the broker refuses the login, it ends the connection.
+
+    Until the client is authenticated, there are limits for the size of its requests and for the time of the login.
+    """
 
     def __init__(
         self,
@@ -41,10 +44,13 @@ class ConnectionLogin:
         refused_logins: RefusedLogins,
         stop: Callable[[], None],
     ) -> None:
-        """Let the client log in with one of `mechanisms`. Until then, limit the size and the time of its `requests`.
+        """Begin a login, in which the client can choose one of the SASL mechanisms in `mechanisms`.
 
-        `sessions` contains the longest lifetime of a session, in seconds, for each mechanism. 0 means no limit. `stop`
-        is a function that ends the connection after its current response.
+        Until the client is authenticated, each of its requests may have at most MAX_BEFORE bytes. The client must be
+        authenticated within FIRST_REQUEST_TIMEOUT seconds.
+
+        A client that stays connected must log in again after some time. `sessions` contains this time in seconds for
+        each mechanism, and 0 means no limit. `stop` is a function that ends the connection after its current response.
         """
         self._client, self._requests = client, requests
         self._refused_logins, self._stop = refused_logins, stop

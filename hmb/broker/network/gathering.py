@@ -4,30 +4,32 @@ A client can send several requests before it reads a response. The thread of the
 after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
 Without gathering, the thread would sync after each request.
 
-With gathering, the connection's thread puts the deferred response to a Produce request (broker/deferred.py) into a
-queue. If another Produce request has already arrived, the thread first appends the records of this request. Later, one
-sync writes the records of all gathered requests to disk. One system call sends all responses in the order of the
-requests.
+With gathering, the broker sends the responses to several Produce requests together. The thread of the connection
+appends the records of the first request to the log. The response must wait until the records are on disk
+(broker/deferred.py), so the thread puts the response into a queue. If the next Produce request has already arrived, the
+thread does the same for this request. After the last of these requests, one sync writes all records to disk. Then one
+system call sends all responses in the order of the requests.
 
-Measured with acks=all and one record in each batch: HMB's producer sends 4,418 records/s with gathering, and 2,590
-records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
-without it (medians of five runs).
+Gathering means that the broker sends the responses to several requests together. It makes a producer with acks=all
+faster, because one sync writes the records of several requests to disk. In a measurement, each batch contained one
+record. HMB's producer sent 4,418 records/s with gathering, and 2,590 records/s without it. The producer of
+confluent-kafka sent 15,968 records/s with gathering, and 2,650 records/s without it (medians of five runs).
 
 The response to a Produce request with acks=1 is ready at once. The connection's thread gathers at most MAX_READY = 4
 such responses, and sends them with one system call. With fewer system calls, the processor switches less often between
 the client and the broker.
 
-If the connection's thread gathers more than four ready responses, a producer becomes slower. In an experiment with 64
-responses, the client got many responses at once after a long wait. The client and the broker often waited for each
-other, and HMB's producer sent only 6,285 records/s instead of 16,001.
+The connection's thread sends at most four *ready* responses together. A response is ready if it does not have to wait
+for the disk. A higher limit makes a producer slower. In an experiment with acks=1, the limit was 64. The client then
+got many responses at once after a long wait, and the client and the broker often waited for each other. HMB's producer
+sent 6,285 records/s. When the thread sent each response alone, the producer sent 16,001 records/s.
 
 The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
 long. For example, a Fetch can wait 500 ms for new records.
 
-In a first reading of the broker's code, read only the method `ResponseQueue.send` of this module. The documentation's
-tour of a Fetch request names this method. It sends the responses in the queue of a connection. You can assume that the
-queue always contains only one response. This would be true without gathering: the thread of a connection would send
-each response before it handles the next request.
+When you read the broker's code for the first time, read only the method `ResponseQueue.send` of this module, because
+the documentation's tour of a Fetch request names this method. The method sends all responses in the queue of a
+connection. After a Fetch request, the queue contains only one response, the response to this Fetch request.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
     - The queue has at most MAX_DEFERRED responses.
-    - Each response except the last one is deferred, or answers a Produce request. So any other response that is ready
-      never waits in the queue for the next request.
+    - While the broker handles the next request, only two kinds of responses stay in the queue: responses that must wait
+      for the disk (`Deferred`), and responses to Produce requests. All other responses are sent before the next
+      request.
     - Only the method `send` sends responses of the connection.
     """
 
@@ -64,7 +67,8 @@ class ResponseQueue:
     def may_wait(self, api_key: int) -> bool:
         """Return whether the connection may handle one more request before it sends the responses in this queue.
 
-        `api_key` is the API of the last response and of the next request.
+        `api_key` is the API of the request that the connection has handled last. The caller has checked that the next
+        request has the same API.
         """
         if isinstance(self._responses[-1], Deferred):
             return len(self._responses) < MAX_DEFERRED

@@ -47,8 +47,10 @@ MEMORY_TIMEOUT = 60.0  # longest wait of a request for memory, in seconds
 class RequestMemory:
     """The budget of memory that all requests of a broker share. Thread-safe.
 
-    - `_used` is the sum of the bytes that all accounts hold.
-    - Only the account `_overdrawn` is allowed to make `_used` greater than the limit.
+    Each request has an `Account`, which counts the bytes that the request has taken from the budget.
+
+    - `_used` is the number of bytes that all requests together have taken.
+    - Only the request with the account `_overdrawn` is allowed to make `_used` greater than the limit.
     """
 
     def __init__(self, limit: int) -> None:
@@ -131,9 +133,9 @@ class Account:
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 
     def __init__(self, memory: RequestMemory | None, frame_size: int) -> None:
-        """Begin to count the memory of a request. The request's frame has `frame_size` bytes.
+        """Create an account for one request, whose frame has `frame_size` bytes. The account begins with 0 bytes.
 
-        If `memory` is None, the account counts nothing.
+        If `memory`, the memory budget of the broker, is None, the account does not count any bytes.
         """
         self._memory = memory
         self.frame_size = frame_size  # in bytes
@@ -142,15 +144,17 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this request holds memory of the budget, and another request waits for memory."""
+        """Whether this request has taken bytes from the memory budget, and another request waits for free bytes."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property
     def watchers(self) -> Watchers | None:
-        """The list of Fetch requests that the broker wakes when another request needs memory.
+        """The set of watchers that the broker wakes when a request needs memory, or None.
 
-        A Fetch request that waits for records adds itself to this list. The value is None if this account's request
-        has taken no memory, because the broker does not have to wake such a request.
+        A Fetch request that waits for records keeps the memory that it has taken from the memory budget. Its thread
+        therefore adds a watcher to this set. When another request needs memory, the broker wakes the thread, which ends
+        the wait and frees the memory. If this request has taken no memory, the value is None, because its end would
+        free nothing.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 

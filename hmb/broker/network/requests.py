@@ -81,7 +81,12 @@ class Requests:
         return int.from_bytes(self._api_key)
 
     def _admit(self, chunk: int) -> None:
-        """Prepare to read the next `chunk` bytes of a frame: set `deadline`, and take memory if the frame is large."""
+        """Set the deadline for the next `chunk` bytes of a frame, before the broker reads these bytes.
+
+        If the frame is larger than the read buffer, first take `chunk` bytes from the memory budget
+        (request_memory.py). If the client's first request is not so large, keep the deadline that the connection has
+        had since its start.
+        """
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.
             self.account.take(chunk)

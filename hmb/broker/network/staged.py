@@ -1,4 +1,7 @@
-"""The staged server of the thesis: several threads share the work on each request (setting `threading=staged`).
+"""The staged server: one thread reads a request, another handles it, and a third sends the response.
+
+The setting `threading=staged` selects this server. Its design comes from the thesis (see the documentation's
+bibliography).
 
 The staged server exists so that students can study its code, and compare its speed with the simpler server in
 server.py. A request passes through three stages, and each stage has its own threads. Queues connect the stages. The
@@ -51,7 +54,11 @@ WAITING_APIS = {ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC
 
 
 class Handlers:
-    """The request channel, and the handler threads that take connections from it."""
+    """The threads that handle requests, and a queue of the connections that have unhandled requests.
+
+    The thesis calls this queue the *request channel*. Each handler thread takes a connection from the queue, and
+    handles the oldest request of this connection.
+    """
 
     def __init__(self, capacity: int) -> None:
         # The channel needs no limit, because each connection is in it at most once. When a handler thread takes None

@@ -16,14 +16,14 @@ Read in this order:
 9. `quotas/`             how much a user may use
 
 You can skip these modules in a first reading:
-- `plain.py`             the mechanism PLAIN
+- `plain.py`             the broker's side of PLAIN, a mechanism in which the client sends its password
 - `mechanisms.py`        the table of mechanisms
 - `principals.py`        the names of principals
-- `mapping_rules.py`     from the name in a certificate to the name of a principal
+- `mapping_rules.py`     rules that turn the name in a certificate into the name of a principal
 - `addresses.py`         which addresses need a login
-- `refused_logins.py`    refused logins become events, and slow down a client that guesses passwords
+- `refused_logins.py`    stores refused logins as events, and slows down a client that guesses passwords
 - `first_user.py`        creates a user before the broker's first start
 - `decoys.py`            the answers to SCRAM logins of unknown users
-- `jaas.py`              users in JAAS lines
-- `metadata_records.py`  the layout of the records in the file
+- `jaas.py`              reads the users of PLAIN from JAAS lines, which are settings in Java's format
+- `metadata_records.py`  the format of users, ACLs, quotas and tokens in the file `security.checkpoint`
 """

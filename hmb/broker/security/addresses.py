@@ -19,7 +19,11 @@ from hmb.broker.security.settings import ListenerSecurity, listener_security
 def security_of(
     listeners: Sequence[Listener], properties: Mapping[str, str], *, serves_everybody: bool
 ) -> dict[str, ListenerSecurity]:
-    """Return the security of each listener, from the broker's settings. Raises ConfigError."""
+    """Return the security of each listener, for example its TLS certificate and its SASL mechanisms.
+
+    The values come from the broker's settings in `properties`. Raises ConfigError if a setting is wrong. Also raises
+    ConfigError if other computers can reach a listener without authentication, unless `serves_everybody` is true.
+    """
     security = listener_security(properties, {listener.name: listener.protocol for listener in listeners})
     if not serves_everybody:
         check_addresses(listeners, security)

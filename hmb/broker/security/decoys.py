@@ -3,10 +3,11 @@
 The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
 salt. If the salt of a name changed between two logins, a client would know that the user does not exist.
 
-A client sees the salt and the iterations of each user. Both show which program has created the user: a salt of HMB's
-tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. A decoy
-is the invented credential of a user who does not exist. If all real users had salts of one form, and a decoy had a salt
-of the other form, a client would know that the decoy's user does not exist.
+A decoy is the invented credential of a user who does not exist. The salt of a decoy must look like the salts of real
+users, because a client sees the salt during the login. The salt shows which program has created a user: a salt of HMB's
+tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. Assume
+that Kafka's tools have created all real users. If the salt of a decoy consisted of random bytes, a client would know
+that the decoy's user does not exist.
 
 A decoy is the invented credential of a user who does not exist. A decoy has the *shape* of a credential that the broker
 stores. The shape is the number of iterations, and the form and the length of the salt. If the stored credentials have

@@ -9,8 +9,11 @@ An option `user_NAME` names a user of the mechanism PLAIN, and its value is the 
 broker.
 
 A JAAS line does not contain the users of SCRAM, because the broker stores their credentials (users.py). A line for
-OAUTHBEARER needs no options, because the tokens contain the names of the users. HMB refuses Kafka's options whose names
-begin with `unsecuredValidator`. These options restrict access, but HMB does not support them.
+OAUTHBEARER needs no options, because the tokens contain the names of the users.
+
+The options of Kafka whose names begin with `unsecuredValidator` can forbid some tokens of OAUTHBEARER. HMB does not
+support these options. If HMB ignored them, it would accept forbidden tokens. Therefore a broker with such an option
+does not start.
 
 HMB's setting `sasl.plain.users` is shorter than a JAAS line. The setting lists the user names and the passwords for
 PLAIN:
@@ -58,7 +61,11 @@ def parse_jaas(line: str, mechanism: str) -> dict[str, str]:
 
 
 def check_oauth(options: Mapping[str, str]) -> None:
-    """Raise JaasError if a JAAS line for OAUTHBEARER contains an option that restricts access."""
+    """Raise JaasError if a JAAS line for OAUTHBEARER contains an option `unsecuredValidator...`.
+
+    HMB does not support these options, which can forbid some tokens. If HMB ignored such an option, it would accept
+    forbidden tokens.
+    """
     for name in options:
         if name.startswith("unsecuredValidator"):
             raise JaasError(f"HMB does not have the option {name}; use the settings sasl.oauthbearer.*")

@@ -178,9 +178,10 @@ class Login:
         return response
 
     def raw_response(self, message: bytes) -> list[Part]:
-        """Handle a message of the mechanism without a header, and return a response without a header.
+        """Handle a login message of an old client, and return the response. Neither of them has a Kafka header.
 
-        Raises CloseConnection if the client is refused, because such a response has no field for an error code.
+        Raises CloseConnection if the broker refuses the login, because a response without a header has no field for an
+        error code.
         """
         try:
             return frame([self.receive(message)])

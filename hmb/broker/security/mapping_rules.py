@@ -34,7 +34,11 @@ SHORT_NAMES = {
 
 @dataclass(frozen=True)
 class MappingRule:
-    """One rule, which turns the name in a certificate into a principal's name. The rule DEFAULT has no pattern."""
+    """One rule of the setting `ssl.principal.mapping.rules`. It turns the name in a certificate into a principal.
+
+    A rule applies only to names that match its pattern. The rule DEFAULT has no pattern: it applies to all names, and
+    does not change them.
+    """
 
     pattern: re.Pattern[str] | None = None
     replacement: str = ""

@@ -6,8 +6,8 @@ The value of a record begins with three unsigned varints, which select the layou
 In Kafka, a record of type 22 removes a credential, a record of type 19 removes an ACL, and the field `remove` removes a
 quota. HMB's file contains only the present state, so it needs no records that remove something.
 
-Source: KIP-546, KIP-631, KIP-801, KIP-900; the JSON definitions in the jar of kafka-metadata 4.3.0, which define the
-names.
+Source: KIP-546, KIP-631, KIP-801 and KIP-900. The names of the records and of their fields come from the JSON
+definitions in the jar of kafka-metadata 4.3.0.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class ClientQuotaRecord(MetadataRecord, record_type=14):
     """One quota of an entity, for example `producer_byte_rate` of the user alice."""
 
     class EntityData(Struct):
-        """One part of the entity. A name of null means the default of the entity type."""
+        """A type and a name, such as "user" and "alice". One or two such pairs say to which clients a quota applies.
+
+        If the name is null, the quota is the default for all names of this type.
+        """
 
         entity_type: str        = t.string()
         entity_name: str | None = t.string(nullable="0+")

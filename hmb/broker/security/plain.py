@@ -1,7 +1,10 @@
 """The broker's side of PLAIN: the client sends its name and its password in one message.
 
-The client's message contains three texts, separated by zero bytes:
-    name to act under (may be empty)  NUL  name  NUL  password
+The client's message contains three texts, separated by zero bytes (NUL):
+    authorization identity  NUL  user name  NUL  password
+
+The *authorization identity* is the name of the user for whom the client wants to send requests. In HMB, a client can
+act only for itself, so the authorization identity must be empty or equal to the user name.
 
 PLAIN sends the password without encryption. Use PLAIN only on listeners with TLS. The users and their passwords are in
 the broker's settings.

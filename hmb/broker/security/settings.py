@@ -104,7 +104,11 @@ def listener_security(
 
 
 def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
-    """Raise ConfigError if a setting may restrict access, but HMB does not support it."""
+    """Raise ConfigError if `properties` contains a setting that may restrict access, but that HMB does not support.
+
+    If HMB ignored such a setting, it would accept clients or requests that the setting forbids. Also raise ConfigError
+    for a setting of a listener that is not in `listeners`.
+    """
     for name in properties:
         if not RESTRICTING.fullmatch(name):
             continue
@@ -205,7 +209,12 @@ def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
 def _users_of(
     listener: str, mechanisms: Sequence[str], values: Mapping[str, str], properties: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the users of PLAIN with their passwords. Also check the JAAS lines of the listener's other mechanisms."""
+    """Return the users of the mechanism PLAIN, with their passwords, for one listener.
+
+    The users come from the setting `sasl.plain.users`, or from a JAAS line (a setting in Java's format, see jaas.py).
+    Other mechanisms of the listener can also have JAAS lines. The function checks these lines, but takes no users from
+    them. Raises ConfigError.
+    """
     name, users = "sasl.plain.users", dict[str, str]()
     try:
         if PLAIN_MECHANISM in mechanisms:

@@ -91,7 +91,10 @@ class SecurityStore:
     """
 
     def __init__(self, directory: Path | None = None, manifest: Manifest | None = None) -> None:
-        """Read the file. Without a directory, changes are kept in memory only. Raises DataDirectoryError."""
+        """Read the state from the files in `directory`, or keep the state only in memory if `directory` is None.
+
+        Raises DataDirectoryError if the file `security.checkpoint` or the file `security.decoys` cannot be used.
+        """
         self._directory, self._manifest = directory, manifest
         self._lock = threading.Lock()  # held while a new state is computed and written
         self._listeners: list[Callable[[SecurityState], None]] = []

@@ -41,7 +41,10 @@ def offset_fetch(request: Any, context: RequestContext, access: Access, handle: 
 
 
 def offsets_of_groups(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse groups and their topics if the client has no permission to describe them."""
+    """Answer with an error for each group, and for each topic, that the client has no permission to describe.
+
+    If the request asks for all topics of a group, leave out the forbidden topics instead.
+    """
     rule = ItemRule("groups", GROUP, Op.DESCRIBE)
     return guard_items(rule, request, context, access, partial(_offsets_of_permitted_groups, access, handle))
 

@@ -1,7 +1,8 @@
 """Guards: functions that apply the table of authorization to requests before the handlers run.
 
-`guarded` puts a guard before each handler. Most guards follow the table of authorization (rules.py), and rule_guards.py
-contains them. Some APIs have a guard of their own (special_guards.py), because no rule can describe them.
+The function `guarded` puts a guard before the handler of each API. Most guards apply the rule that the table of
+authorization (rules.py) contains for their API. The code of these guards is in rule_guards.py. Some APIs have a guard
+of their own (special_guards.py), because no rule can describe which permissions they need.
 """
 
 from __future__ import annotations

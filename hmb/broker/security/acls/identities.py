@@ -1,4 +1,4 @@
-"""Reads from the message classes which of a message's fields identify something, for example a topic.
+"""Finds the fields in a message that identify something, for example the field with a topic's name.
 
 The broker refuses a part of a request, and the response must contain an error code for exactly this part. So the broker
 must know which item of the response belongs to which item of the request. Both items have fields with the same meaning,
@@ -33,7 +33,7 @@ _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the resul
 
 
 def identity_of(name: str) -> str | None:
-    """Return what a field identifies, for example "topic". Return None if the field identifies nothing."""
+    """Return what a message field with this name identifies: "topic" for `topic_name`, None for `error_code`."""
     return IDENTITIES[name] or name if name in IDENTITIES else None
 
 

@@ -1,4 +1,4 @@
-"""Makes refusals of requests that change lists of ACLs, quotas, users or log directories.
+"""Creates the responses with which the broker refuses to change ACLs, quotas, users or log directories.
 
 Some APIs change lists of ACLs, quotas, users or log directories. The response contains one result for each item of the
 list. For these APIs, `refusal.py` cannot find out which result belongs to which item. For example, a deletion of a user

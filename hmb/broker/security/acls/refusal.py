@@ -13,9 +13,10 @@ partition. The responses are:
     the handler, for partition 0      responses [a: [index 0, error 0]]
     `merge` makes one response        responses [a: [index 0, error 0], [index 1, error 6]]
 
-`refuse` creates one item in the response for each refused item of the request. For each array of the response, `refuse`
-must therefore find the array of the request from which the items come. The two arrays belong together if their items
-have fields with the same meaning, for example a topic's name (`identities.py`).
+For each refused item of the request, `refuse` creates one item in the response. For example, the list `topic_data` in a
+Produce request contains topics. The list `responses` in the response contains one item for each of these topics.
+`refuse` must find out that these two lists belong together. It compares the fields of the items: in both lists, an item
+has a field for a topic's name (`identities.py`).
 
 `refuse` writes most errors into all error fields of the response. Two groups of errors are exceptions, because clients
 look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is written only into topics and partitions.
@@ -96,12 +97,14 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a struct with an error. Its class `kind` is the class of the response, or of a part of the response.
+    """Return a response with an error, or one part of such a response, for example the part for one topic.
 
-    `source` is the part of the request that this struct answers. The struct contains the same names and partition
-    indexes as `source`. `error` contains the code and the message. The function `sets` returns whether structs of a
-    class contain the error themselves. If `sets(kind)` is false, only the structs inside this struct can contain the
-    error.
+    `kind` is the class of the result. `source` is the request, or the part of the request that the result answers. The
+    result contains the same names and partition indexes as `source`. `error` contains the error code and its text.
+
+    The function `sets` returns whether structs of a class contain this error. For example, FETCH_SESSION_ID_NOT_FOUND
+    is an error of a whole Fetch response. So `sets` is true for the class of the response, and false for the class of a
+    partition.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -120,9 +123,10 @@ def _refuse(
 
 
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
-    """Return the fields, with their values, that identify an item of the response, for example a topic's name.
+    """Return the names and the values of the fields that identify a new item of the response, for example a topic.
 
-    `source` is the item of the request that this item of the response answers.
+    `fields` contains all fields of the new item. The values come from `source`, the item of the request that the new
+    item answers.
     """
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"
@@ -135,12 +139,13 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of `source` for which the response contains items of the class `item`.
+    """Find the list in `source` to which a list in the response belongs, and return the items of the list in `source`.
 
-    `source` is a request or a part of a request. For example, a Produce request contains a list of topics, and the
-    response contains one item for each of these topics. To find this list, the function compares fields: the items of
-    the list and the class `item` must both have a field for the same thing, for example for a topic. Return the first
-    list that fits, or None if no list fits.
+    `source` is a request or a part of a request. `item` is the class of the items in the response's list. For example,
+    a Produce request contains a list of topics, and the response contains one item for each of these topics.
+
+    The function compares fields: the items of the two lists must have a field for the same thing, for example for a
+    topic. If several lists in `source` fit, return the items of the first one. If no list fits, return None.
     """
     if not isinstance(source, Struct):
         return None

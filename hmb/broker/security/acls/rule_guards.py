@@ -1,4 +1,6 @@
-"""The guards that follow the table of authorization (rules.py), and functions that other guards also use.
+"""A guard checks a request before its handler runs. These guards apply the table of authorization (rules.py).
+
+Other modules with guards also use the functions of this module.
 
 A guard divides a request into a forbidden part and a permitted part. It answers the forbidden part with error codes,
 calls the handler for the permitted part, and merges both responses.
@@ -214,7 +216,11 @@ def _name_of(item: Any) -> str:
 
 
 def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
-    """Remove from descriptions of transactions and groups what the client has no permission to see."""
+    """From a response that describes transactions or groups, remove the parts that the client has no permission to see.
+
+    A description of a transaction loses the forbidden topics, and a description of a group loses the forbidden
+    operations. If a member of a group is assigned a forbidden topic, the group gets an error instead of a description.
+    """
 
     def change(response: Any) -> Any:
         for each in getattr(response, "transaction_states", ()):

@@ -28,7 +28,11 @@ ERRORS = {
 
 
 class ItemRule(NamedTuple):
-    """The rule for the items of a list in a request, for example for the groups of DescribeGroups."""
+    """The permission that a client needs for each item of a list in a request.
+
+    For example, a DescribeGroups request contains the list `groups`. The client needs the permission DESCRIBE on each
+    group in this list.
+    """
 
     field: str
     resource_type: AclResourceType

@@ -10,10 +10,10 @@ For example, a client sends a Produce request for the partitions 0 and 1 of topi
 partition 1:
     split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
 
-The module `refusal` makes the response to the refused part.
+The module `refusal` creates the response to the part of the request that the broker refuses.
 
-Limits: a test cannot simulate a fault for one partition in Metadata requests, because a Metadata request names only
-topics.
+Limits: a Metadata request names topics, but no partitions. Therefore this module cannot select a single partition in
+such a request, and a test cannot simulate a fault for only one partition.
 
 A client can open a fetch session (KIP-227). Its later Fetch requests then name only the partitions that have changed,
 so this module could not find the other partitions. Therefore the broker uses no fetch sessions while a test simulates a
@@ -73,11 +73,11 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 
 
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics in the field `name` of a request. If the request means all topics, return the broker's topics.
+    """Return the topics in the list `name` of a request. If the request means all topics, return the broker's topics.
 
-    A list that is null means all topics. ConsumerGroupHeartbeat (KIP-848) is an exception: null means "unchanged", so
-    return an empty list. In this request, the items of the list have the field for a topic id, but no field for a topic
-    name. The function recognizes the exception by the missing field.
+    In most APIs, a list that is null means all topics. In ConsumerGroupHeartbeat (KIP-848), null means "unchanged", so
+    the function returns an empty list. The function recognizes this API by its list: an item of the list has a field
+    for the topic's id, but no field for the topic's name.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None

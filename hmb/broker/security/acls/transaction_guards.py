@@ -55,7 +55,7 @@ def add_partitions_to_txn(request: Any, context: RequestContext, access: Access,
 
 
 def write_txn_markers(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require CLUSTER_ACTION, the permission of brokers, or ALTER, the permission of administrators."""
+    """Require one of two permissions on the cluster: CLUSTER_ACTION (for brokers) or ALTER (for administrators)."""
     if access.may_with_cluster(Op.CLUSTER_ACTION) or access.may_with_cluster(Op.ALTER):
         return handle(request, context)
     return refuse_all(request, context, CLUSTER)

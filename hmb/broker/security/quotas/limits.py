@@ -37,7 +37,7 @@ class QuotaClient(NamedTuple):
 
     @classmethod
     def of(cls, principal: str, client_id: str | None) -> Self:
-        """Make the names from a principal, such as "User:alice", and the client id of a request."""
+        """Create a `QuotaClient` from a principal, such as "User:alice", and from the client id of a request."""
         return cls(principal.partition(":")[2], client_id or "")
 
 

@@ -1,7 +1,9 @@
 """Measures what clients use, and computes how long they have to wait.
 
-A `Meter` is the window or the bucket of tokens for one quota and the clients that share it. The broker creates a meter
-when a client first uses something that the quota limits.
+A *meter* counts what clients use. All clients that share a quota have one meter for this quota. For the quota that
+limits the creation and the deletion of partitions, the meter is a bucket of tokens (`TokenBucket`). For all other
+quotas, the meter is a sliding window (`RateWindow`). The broker creates a meter when a client first uses something that
+the quota limits.
 """
 
 from __future__ import annotations
@@ -97,7 +99,10 @@ class ClientQuotas:
             return record_or_refuse([(window, limit.quota)], self._clock_ms())
 
     def take_tokens(self, client: QuotaClient, partitions: int) -> None:
-        """Take a token for each partition that a client creates or deletes."""
+        """Take one token from the client's `TokenBucket` for each partition that the client creates or deletes.
+
+        If no quota limits the creation and the deletion of partitions for this client, do nothing.
+        """
         limit = self.limits.of(QuotaKey.CONTROLLER_MUTATION_RATE, client)
         if limit is not None:
             with self._lock:
@@ -122,10 +127,10 @@ class ClientQuotas:
 
 
 def record_or_refuse(windows: Sequence[tuple[RateWindow, float]], now_ms: int) -> int:
-    """Count one event in all windows, or in none of them if the event exceeds the quota of a window.
+    """Count one event, such as a new connection, in all `windows`, or in none if it exceeds the quota of a window.
 
-    If the event is counted, return 0. Otherwise return the time in ms that the client must wait. This time is at most
-    the length of one sample of a window, which is 1 s by default.
+    `windows` contains each window together with its quota. If the event is counted, return 0. Otherwise return the time
+    in ms that the client must wait, which is at most 1 s by default (`quota.window.size.seconds`).
     """
     for window, _ in windows:
         window.record(1, now_ms)

@@ -6,8 +6,9 @@ client to wait, so the broker *mutes* the connection. The broker sends the respo
 from this connection until the time is over:
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
-A broker without quotas does no additional work. The table of handlers contains the wrapper of an API only while a quota
-exists that concerns this API. When an administrator changes a quota, the broker replaces the entries of the table.
+The broker has a table with the handler of each API. While a quota exists that concerns an API, the table contains a
+wrapper around this handler. The wrapper counts what clients use, and throttles them. A broker without quotas has no
+wrappers, so it does no additional work. When an administrator changes a quota, the broker updates the table.
 
 Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains the records, because a
 consumer with a small quota could otherwise never read a large batch. After this response, the broker reads no request
@@ -52,7 +53,12 @@ SIZES: Mapping[ApiKey, Measure] = {
 def throttled(
     handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas
 ) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
-    """Return a table of handlers, and a function that updates this table after a change of the quotas."""
+    """Return a table of handlers that throttle clients, and a function that updates the table.
+
+    If a quota concerns an API, the table contains a wrapper around the API's handler. The wrapper calls the handler,
+    and throttles a client that has exceeded the quota. Otherwise, the table contains the handler itself. The caller
+    must call the function after each change of the quotas.
+    """
     table = dict(handlers)
     wrappers = {api: _throttling(api, handlers, quotas) for api in handlers}
 

@@ -12,10 +12,11 @@ time with the time that the samples cover, which is at least 10 s. If the bytes 
 cover, the client has to wait for the difference, which is the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
-*The bucket of tokens.* One request can create a topic with 1,000 partitions. Most quotas are much smaller, but the
-broker must accept this request. A sliding window would forget the request after 11 s. The client could then exceed its
-quota again and again. A bucket of tokens forgets nothing: the client has to wait as long as all these partitions take
-at the rate of the quota. Therefore a bucket of tokens limits the creation and the deletion of partitions (KIP-599).
+*The bucket of tokens.* One request can create a topic with 1,000 partitions. The broker must accept this request, even
+if the quota is only 10 partitions/s. At this quota, 1,000 partitions take 100 s. But a sliding window of 11 s would
+forget the request after 11 s, and the client could then create 1,000 more partitions. A bucket of tokens forgets
+nothing, so on average the client cannot exceed its quota. Therefore a bucket of tokens limits the creation and the
+deletion of partitions (KIP-599).
 
 A bucket contains tokens, and each created or deleted partition takes one token. A client may take more tokens than the
 bucket contains. The client then has to wait until the number of tokens is no longer negative. The bucket gets new
@@ -59,21 +60,24 @@ class QuotaSample:
 
 @dataclass(slots=True)
 class RateWindow:
-    """A sliding window: the values of the last seconds.
+    """A sliding window: it counts what a client has used in the last seconds.
 
-    This is an example with 11 samples of 1 s and a quota of 1,000 bytes/s. A client sends three requests. The throttle
-    time is the time that the bytes need at the quota, minus the time that the samples cover (the covered time):
+    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The *covered
+    time* is the time that these samples cover. The throttle time is the time that the values need at the quota, minus
+    the covered time.
+
+    In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
         time     bytes   sum of bytes   time at the quota          covered time   throttle time
          0.0 s   8,000          8,000                 8 s                10.0 s   0
          0.5 s   7,000         15,000                15 s                10.5 s   4.5 s
         12.0 s   1,000          1,000                 1 s                10.0 s   0
 
-    At 0.0 s, the first of the 11 samples has just begun. The ten samples that have not begun yet count with their full
-    length, so the covered time is 10.0 s.
+    At 0.0 s, the first sample has just begun, so it covers 0 s. The other ten samples have not begun yet. The window
+    counts each of them as 1 s anyway, so that a new client can send many bytes at once. The covered time is therefore
+    10 * 1 s = 10.0 s.
 
-    At 12.0 s, the last value of the first sample is 11.5 s old. The window has 11 samples of 1 s, so it has forgotten
-    this sample.
+    At 12.0 s, the window has forgotten the first sample, because its last value (at 0.5 s) is more than 11 s old.
 
     Invariant: the samples in `samples` are in the order of their start, and do not overlap.
     """
@@ -103,10 +107,12 @@ class RateWindow:
         return not self.samples
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the time (ms) that the samples cover.
+        """Return the covered time: the time (ms) that the samples cover.
 
-        In a new window, most samples have not begun yet. Each of these samples counts with its full length. The covered
-        time is therefore long from the beginning, and a client can send a burst without a delay.
+        The method `throttle_ms` subtracts the covered time from the time that the values need at the quota. In a new
+        window, most samples have not begun yet, but each of them counts with its full length. With 11 samples of 1 s,
+        the covered time is therefore at least 10 s. So even in the first second, a client can use as much as its quota
+        allows in 10 s, without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
@@ -120,9 +126,13 @@ class RateWindow:
 
 @dataclass(slots=True)
 class TokenBucket:
-    """A bucket of tokens. It is full at the beginning.
+    """A bucket of tokens, which limits how many partitions a client creates and deletes.
 
-    This is an example with 11 samples of 1 s and a quota of 2 partitions/s. The full bucket has 11 * 2 = 22 tokens:
+    Each partition takes one token. While the number of tokens is negative, the client has to wait. The bucket gets new
+    tokens at the rate of the quota. At the beginning, the bucket is full. A full bucket contains the tokens of 11 s (11
+    samples of 1 s, the default of `WindowSize`).
+
+    In this example, the quota is 2 partitions/s. The full bucket has 11 * 2 = 22 tokens:
 
         time     partitions   tokens before   tokens after   throttle time
          0.0 s           20              22              2   0
@@ -141,7 +151,11 @@ class TokenBucket:
         self.last_ms = now_ms
 
     def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """Return the time in ms until the number of tokens is at least 0. If it is not negative now, return 0."""
+        """Return the time in ms after which the bucket no longer has a negative number of tokens.
+
+        The number of tokens is negative if a client has taken more tokens than the bucket contained. If the number is
+        not negative now, return 0. `quota` is the number of new tokens per second.
+        """
         return max(0, round(-self._available(quota, now_ms) / quota * 1000))
 
     def is_full(self, quota: float, now_ms: int) -> bool:

@@ -187,7 +187,11 @@ class DelegationTokens:
         return sorted(self._store.state.tokens.values(), key=lambda token: (token.issue_timestamp, token.token_id))
 
     def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
-        """Return the credential for a login with a token. For an unknown or expired token, return a decoy."""
+        """Return the credential with which the broker checks a SCRAM login with a delegation token.
+
+        If no valid token has the id `token_id`, return a decoy. A decoy is an invented credential, with which each
+        login fails. It hides from the client whether the token exists.
+        """
         # Only a login with SCRAM needs these modules. Their import takes 8 ms.
         from hmb.broker.security.decoys import OWN_SHAPE, decoy
         from hmb.broker.security.scram import TokenCredential
@@ -220,7 +224,11 @@ class DelegationTokens:
 
 
 def no_tokens() -> DelegationTokens:
-    """Return the object for a broker without a secret key. It contains no token and refuses to create one."""
+    """Return the `DelegationTokens` of a broker that has no tokens and refuses to create one.
+
+    Without the setting `delegation.token.secret.key`, a broker cannot create tokens, because it computes the secret
+    part of each token from this key.
+    """
     return DelegationTokens(SecurityStore(), TokenSettings(), lambda: 0)
 
 

@@ -110,7 +110,10 @@ class OauthExchange:
 
 
 def _parsed(message: bytes) -> tuple[str, str]:
-    """Return the user name that the client asks for, or "", and the token. Raises TokenError."""
+    """Return two parts of the client's message: the name of the user, which may be empty, and the token.
+
+    Raises TokenError.
+    """
     try:
         match = CLIENT_MESSAGE.fullmatch(message.decode())
     except UnicodeDecodeError:

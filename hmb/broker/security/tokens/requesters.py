@@ -1,8 +1,9 @@
 """Decides which connections may send requests about delegation tokens.
 
-A client that creates a delegation token must have logged in, because everybody who has the token can act under the
-client's name. A client that has itself logged in with a token is not allowed to create another token. Otherwise, a
-thief of one token could create new tokens again and again, and keep access for ever.
+A delegation token lets other programs log in under the name of the client that has created the token. A client that is
+not authenticated has no name, so the broker refuses its requests about tokens. The broker also refuses the requests of
+a client that has itself logged in with a token. Otherwise, a thief of one token could create new tokens again and
+again, and keep access for ever.
 """
 
 from __future__ import annotations
