@@ -139,7 +139,10 @@ def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Ca
 
 
 def add_authorized_operations(groups: Iterable[DescribedGroup]) -> None:
-    """For each group without an error, write into its entry which operations the client may perform."""
+    """Set `authorized_operations` to all operations on groups, in the entry of each group without an error.
+
+    If the broker has an authorizer, a guard later removes the operations that the client is not allowed to perform.
+    """
     for group in groups:
         if not group.error_code:
             group.authorized_operations = GROUP_OPERATIONS

@@ -14,12 +14,12 @@ sides support (KIP-35):
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A broker since Kafka 0.10 knows ApiVersions. But when it shuts down, it closes its connections, and looks like an older
-broker. With such a broker, the client must not use the versions of Kafka 0.9: their records have no timestamps and no
-headers. The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if all three conditions hold:
-- The broker has never answered ApiVersions.
-- The broker answers another request (ListOffsets).
-- The broker closes the connection again after a second ApiVersions request.
+A broker older than Kafka 0.10 closes the connection after an ApiVersions request. A newer broker that is shutting down
+does the same. With a newer broker, the client must not use the versions of Kafka 0.9: their records have no timestamps
+and no headers. The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if all three conditions hold:
+- The broker has never answered an ApiVersions request of this client.
+- On a second connection, the broker answers another request (ListOffsets). So the broker is not shutting down.
+- The client then sends ApiVersions on the second connection, and the broker closes this connection, too.
 
 After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see

@@ -229,8 +229,8 @@ class Cluster:
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
         """Send a request to the controller of the cluster, and return the response.
 
-        In a cluster without KRaft, only the controller can create and delete topics. If the controller is unknown, send
-        the request to any broker.
+        Without KRaft, only the controller can handle some requests, for example the creation of a topic. With KRaft,
+        every broker accepts these requests. If the brokers report no controller, send the request to any broker.
         """
         with self._locked():
             if self._any().version_of(MetadataRequest) > 0:  # A response of version 0 does not contain the controller.

@@ -16,10 +16,10 @@ Two timestamps in a ListOffsets request are special: -2 means the first offset o
 log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open
 transaction, or the high watermark if no transaction is open.
 
-Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. These brokers keep no timestamps of records, only
-the time of the last change of each segment file. The response for `AtTime` contains the first offset of the last
-segment that was changed at or before the time. A consumer that starts at this offset first reads some records that are
-older than the time.
+Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. These brokers have no index of the records'
+timestamps, so they use the time of the last change of each segment file. If the client asks such a broker for a time
+(`AtTime`), the response contains the first offset of the last segment that was changed at or before this time. A
+consumer that starts at this offset first reads some records that are older than the time.
 """
 
 from __future__ import annotations
@@ -150,7 +150,11 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps that the client must send to the leader, so that it can convert `offset` to a number."""
+    """Return the timestamps for which the client must send ListOffsets requests, to convert `offset` to a number.
+
+    EARLIEST means the first offset of the log, and LATEST means the end of the log. If `offset` is already the number
+    of an offset, the result is empty.
+    """
     match offset:
         case "earliest":
             return (EARLIEST,)
@@ -173,8 +177,8 @@ def list_offsets(
     the timestamp. Raises KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be
     reached.
 
-    A broker older than Kafka 0.10.1 stores no timestamps of records. It searches for a segment by the time of the
-    segment's last change. For such a broker, the result is the start of a segment, and never NOT_FOUND.
+    A broker older than Kafka 0.10.1 has no index of the records' timestamps. It searches for a segment by the time of
+    the segment's last change. For such a broker, the result is the start of a segment, and never NOT_FOUND.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:

@@ -66,7 +66,10 @@ class AddressFailures:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Mark the address of a broken connection. No pause starts, but the client tries all other addresses first."""
+        """Store that the connection to an address has broken. The client then tries all other addresses first.
+
+        Unlike `failed`, this method starts no pause: the client may connect to this address again immediately.
+        """
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 

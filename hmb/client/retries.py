@@ -7,9 +7,9 @@ the request. A call of the function is an *attempt*.
 After a failed attempt, `with_retries` compares the elapsed time with the time limit. If the limit is not over,
 `with_retries` pauses and makes another attempt. For example, the limit is 0.25 s, and the pause is 0.1 s:
     time in s    0.0        0.1        0.2        0.3
-    attempt      fails      fails      fails      fails: `with_retries` raises its error
+    attempt      fails      fails      fails      fails, and `with_retries` raises the error of this attempt
 At 0.2 s, the limit is not over. So `with_retries` makes one more attempt after the next pause, although the limit is
-over then.
+over at 0.3 s.
 
 The fetcher and the sender do not use `with_retries`. Both handle many partitions at the same time. If one partition
 fails, the other partitions must not wait. The fetcher and the sender therefore store the time of the next attempt for

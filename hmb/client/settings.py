@@ -11,8 +11,9 @@ takes the default value, the documentation and the name for `client.properties` 
 A keyword is Kafka's name of the setting, with underscores instead of dots: `linger.ms` becomes `linger_ms`. If HMB's
 setting is in seconds, its keyword has no `_ms`: `request.timeout.ms` becomes `request_timeout`.
 
-Some of Kafka's settings have no keyword. HMB's client ignores a setting that only concerns Java clients, for example a
-serializer class. All settings of TLS and SASL together have the keyword `security` (hmb/client/security/settings.py).
+Some of Kafka's settings only concern Java clients, for example a serializer class. HMB's clients have no keyword
+argument for these settings, and ignore them in a `client.properties` file. All settings of TLS and SASL together have
+one keyword argument, `security` (hmb/client/security/settings.py).
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class SocketStream:
 
     @property
     def is_readable(self) -> bool:
-        """Whether `read` would not wait, because bytes have arrived or the server has closed the connection."""
+        """Whether `read` would return immediately: bytes have arrived, or the server has closed the connection."""
         if self.has_buffered or not self._input.poll(0):
             return self.has_buffered
         return self._pending is None or self._has_decrypted()

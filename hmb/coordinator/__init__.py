@@ -4,9 +4,9 @@ A *coordinator* is a part of a broker. A coordinator keeps state that several cl
 a consumer group. Each coordinator is a state machine: an event changes the state. The events are the requests of
 clients and the deadlines that pass. After an event, the broker may have to send responses and to store records.
 
-A coordinator keeps its state in memory. It writes each change that must survive a restart to a topic, its *journal*.
-Some changes need no record, for example the longer session of a member after a heartbeat. The broker has three
-journals:
+A coordinator keeps its state in memory. If a change must survive a restart, the coordinator writes a record of the
+change to a topic, its *journal*. Other changes need no record. For example, each heartbeat of a member moves the end of
+the member's session to a later time. The broker has three journals:
     __consumer_offsets     groups and their committed offsets     compacted
     __transaction_state    transactions                           compacted
     __share_group_state    the states of share-partitions         not compacted: snapshots, then updates

@@ -22,7 +22,10 @@ LONGEST_NAME = 255  # characters
 
 
 def find(store: SecurityStore, mechanism: ScramMechanism, name: str) -> ScramCredential:
-    """Return the credential of a user, or a decoy if the user has none. Both cases take the same time."""
+    """Return the credential of a user. If the user has no credential, return an invented one, a *decoy*.
+
+    Both cases take the same time. Otherwise, a client could measure the time and find out whether the user exists.
+    """
     unknown = decoy(store.decoy_key, mechanism, name, store.state.credential_shapes.get(mechanism, [OWN_SHAPE]))
     found = store.state.credentials.get((mechanism, name)) or unknown
     return ScramCredential(bytes(found.salt), found.iterations, bytes(found.stored_key), bytes(found.server_key))

@@ -28,7 +28,11 @@ AcquiredRecords = PartitionData.AcquiredRecords
 
 
 class ShareFetching:
-    """One ShareFetch request. The long poll calls `collect` until the member has acquired a record."""
+    """One ShareFetch request. The method `collect` acquires records for the member that has sent the request.
+
+    If `collect` acquires no record, the request waits in the broker (function `long_poll`). The waiting thread calls
+    `collect` again when a record may have become available.
+    """
 
     def __init__(self, request: ShareFetchRequest, session: ShareSession, context: RequestContext) -> None:
         self._request = request

@@ -42,7 +42,11 @@ class ClientInstance:
     is_terminating: bool = False
 
     def check_get(self, now: int) -> None:
-        """Raise THROTTLING_QUOTA_EXCEEDED if the last request of the client was less than one interval ago."""
+        """Check whether the client may send a GetTelemetrySubscriptions request now, and store the time of the request.
+
+        Raises THROTTLING_QUOTA_EXCEEDED if the client has sent its last request less than one push interval ago. The
+        push interval (`requested.interval_ms`) is the time that a client must wait between two pushes of its metrics.
+        """
         if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
         self.last_get = now

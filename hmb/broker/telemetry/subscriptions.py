@@ -57,7 +57,11 @@ class TelemetryClient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSubscription:
-    """A subscription. Its conditions are stored as compiled regular expressions."""
+    """A subscription: the metrics that clients must send, the time between two pushes, and conditions for clients.
+
+    The subscription applies to a client that fulfils all conditions. A key of `conditions` is the name of a property of
+    the client, for example "client_id". The property must match the regular expression that belongs to the key.
+    """
 
     metrics: tuple[str, ...]
     interval_ms: int

@@ -174,7 +174,10 @@ class Topics:
             return self._make_partitions(grown, [outcome_of(partial(self.check_growth, *each)) for each in grown])
 
     def check_growth(self, topic: Topic, count: int) -> None:
-        """Raise KafkaError if `add_partitions` could not increase the topic's number of partitions to `count`."""
+        """Raise KafkaError if it is not allowed to increase the topic's number of partitions to `count`.
+
+        For example, the topic is deleted, or `count` is too small or too large. This method itself adds no partitions.
+        """
         self._table.check_is_there(topic)
         if count <= (before := topic.next_partition):
             raise KafkaError(

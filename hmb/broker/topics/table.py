@@ -18,11 +18,13 @@ from hmb.uuids import encode_uuid
 
 
 class TopicTable:
-    """The topics of a broker. `Topics` changes the table under its lock. A thread that reads the table takes no lock.
+    """The topics of a broker. A thread that changes the table holds the lock of `Topics`. Readers take no lock.
 
     - `_by_name` and `_by_id` contain the same topics.
-    - `_by_metric_name` contains one topic of `_by_name` for each metric name. If another broker has created two topics
-      with the same metric name, `_by_metric_name` contains one of the two.
+    - A key of `_by_metric_name` is a topic's name with `_` in place of each `.`, because Kafka's metrics use this name.
+      For example, the topics `orders.eu` and `orders_eu` both have the key `orders_eu`. This broker never creates two
+      topics with the same key. But another broker can have created both topics in the data directory.
+      `_by_metric_name` then contains only one of them.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:

@@ -150,7 +150,8 @@ def describe_configs(
 ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
     """Return the settings of topics, brokers and groups. If `names` is not None, return only these settings.
 
-    Needs Kafka 0.11. Before Kafka 1.1, the result contains no synonyms.
+    A setting can have several values, for example one value for a topic and one for the broker. The field `synonyms` of
+    a `ConfigEntry` contains all these values. It is empty if the broker is older than Kafka 1.1. Needs Kafka 0.11.
     """
     keys = None if names is None else list_of_names("names", names, '["retention.ms"]')
     wanted = list_of("resources", resources, ConfigResource, '[ConfigResource(ResourceType.TOPIC, "t")]')

@@ -37,7 +37,10 @@ class ClientQuotaEntity(NamedTuple):
 
     @classmethod
     def of(cls, parts: Iterable[Any]) -> ClientQuotaEntity:
-        """Make an entity from the parts in a response. The name null becomes the empty name ""."""
+        """Make an entity from a broker's response. Each of `parts` contains a type and a name, such as user and alice.
+
+        In a response, the name null stands for all names without a quota of their own. In an entity, this name is "".
+        """
         names = {part.entity_type: part.entity_name or "" for part in parts}
         return cls(*(names.get(type) for type in QuotaEntityType))
 
@@ -53,11 +56,12 @@ ALL_QUOTAS = ClientQuotaEntity()  # as a filter: matches every entity
 def describe_quotas(
     brokers: Brokers, wanted: ClientQuotaEntity = ALL_QUOTAS
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
-    """Return the quotas of entities: `{entity: {key: value}}`. Needs Kafka 2.6.
+    """Return the quotas of all entities that match `wanted`: `{entity: {key: value}}`. Needs Kafka 2.6.
 
-    The names of an entity are a user, a client id or both, or an IP address. The result contains each entity that has
-    all names of `wanted`. Names that are None in `wanted` are not compared. For example,
-    `ClientQuotaEntity(user="alice")` matches the entity of the user alice, and the entity of alice and a client id.
+    An *entity* describes the clients to which a quota applies. An entity is a user, a client id, a user together with a
+    client id, or an IP address. Each field of `wanted` that is not None must be equal to the same field of the entity.
+    A field that is None matches every value. For example, `ClientQuotaEntity(user="alice")` matches the user alice, and
+    also alice together with any client id.
     """
     components = [
         Component(

@@ -42,13 +42,14 @@ StateBatch = ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBa
 class ShareOffset(NamedTuple):
     """The progress of a share group in one partition.
 
-    - `start_offset`: the delivery of all records below this offset is complete. `lag` is the number of records whose
-      delivery is not complete. Both are None while the group has not read the partition.
-    - `complete` is the number of records with a complete delivery. Records below the start offset are not counted.
-    - `released` is the number of records that wait for another delivery. A consumer has released these records, or has
-      not acknowledged them in time.
-    - `delivery_count` is the greatest number of deliveries of one of these complete or released records. It is 0 if
-      no such record exists.
+    - `start_offset`: the delivery of all records below this offset is complete.
+    - `lag`: the number of records whose delivery is not complete. While the group has not read the partition,
+      `start_offset` and `lag` are None.
+    - `complete`: the number of records at or above the start offset whose delivery is complete.
+    - `released`: the number of records that wait for another delivery, because a consumer has released them or has not
+      acknowledged them in time.
+    - `delivery_count`: the broker counts how often it has delivered each record. This field is the highest count of all
+      records that `complete` and `released` count. It is 0 if no such record exists.
     """
 
     start_offset: int | None

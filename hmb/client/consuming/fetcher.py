@@ -96,9 +96,11 @@ class FetchInFlight:
         """Yield each position that has not changed since this request was sent, with the data of its partition.
 
         While the request was in flight, the application may have moved the position, or paused or removed the
-        partition. The consumer must then ignore the fetched records, so the method does not yield this position. The
-        method stores the end of the log for all partitions. The reason is that a later response of the fetch session
-        contains the end of the log only if it has changed.
+        partition. The consumer must then ignore the fetched records, so the method does not yield this position.
+
+        The response also contains the high watermark and the last stable offset of each partition. The method stores
+        both in the position, even if it does not yield the position. Otherwise they would be lost: the later responses
+        of a fetch session contain only partitions that have changed.
         """
         for partition, data in self._named(response):
             fetched = self.partitions.get(partition)

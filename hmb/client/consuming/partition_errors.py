@@ -1,9 +1,9 @@
 """If a partition in a Fetch response has an error, this module decides whether and where the consumer continues.
 
-A Fetch request contains many partitions, and each of them can have its own error. The fetcher therefore stores an error
-in the position of the partition. After a temporary error, for example because a broker is down, the fetcher fetches the
-partition again, for at most `retry_for` seconds. If the error remains, the application first receives all buffered
-records. Then `poll` raises the error.
+A Fetch request contains many partitions, and each of them can have its own error. After a temporary error of a
+partition, for example because a broker is down, the fetcher fetches this partition again, for at most `retry_for`
+seconds. If the error remains, the fetcher stores it in the partition's `Position` object. The application then receives
+all buffered records, and after them, `poll` raises the stored error.
 
 For three kinds of errors, the fetcher changes the position or the request before it fetches the partition again:
 - *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at its setting

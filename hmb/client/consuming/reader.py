@@ -155,16 +155,21 @@ class AssignmentReader:
         return self.with_retries(lambda: list_offsets(self._cluster, partitions, timestamp, level), topics)
 
     def add_with_offsets(self, starts: Mapping[TopicPartition, Offset]) -> None:
-        """Start to read these partitions. Find the offset of each start, such as "latest", before returning."""
+        """Start to read partitions. `starts` maps each partition to its start, such as "latest".
+
+        Before the method returns, it asks the brokers which offset each start means. For "latest", this offset is the
+        end of the log. The method `add` does not wait for these offsets.
+        """
         self.add(starts)
         level = self._settings.isolation_level
         self.with_retries(lambda: self._set_offsets(resolve(self._cluster, starts, level)), {it.topic for it in starts})
 
     def find_offsets(self) -> None:
-        """Find the offset of each new position.
+        """Find the offset at which reading begins, for each new position.
 
-        The offset is the group's committed offset, or the offset that the position's start (for example "latest")
-        means.
+        If the group has committed an offset for the partition, reading begins at this offset. Otherwise, the position
+        contains a start, for example "latest". The method then asks a broker for the offset. For "latest", this offset
+        is the end of the log.
         """
         now = time.monotonic()
         waiting = [

@@ -17,9 +17,10 @@ uses the same requests.
 Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
 the records of the last hour, a consumer started at the last segment that began before that hour.
 
-The method `offsets_before` sends Kafka 0.7's request for the first offsets of segments (ListOffsets v0). Brokers older
-than Kafka 4.0 support this request, and Kafka 4.0 does not. With Kafka 4.0, `offsets_before` therefore returns at most
-two offsets: the offset of the first record at or after the timestamp, and the first offset of the log.
+The method `offsets_before` requests the first offsets of segments. Kafka 0.7 had this request, and brokers older than
+Kafka 4.0 support it as version 0 of ListOffsets. Kafka 4.0 supports only newer versions, whose response contains one
+offset. With Kafka 4.0, `offsets_before` therefore sends several ListOffsets requests, and returns at most two offsets:
+the offset of the first record at or after the timestamp, and the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

@@ -100,13 +100,17 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the last call of the rebalance listener before the consumer closes, or None if no call is needed."""
+        """Return the call that the rebalance listener needs before the consumer closes, or None if it needs no call."""
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        """Update the member's state, because the coordinator has refused a commit that contained `identity`."""
+        """Update the member's state, because the coordinator has refused an offset commit with the error `code`.
+
+        `identity` is the member's identity (member id and generation) in the commit. If the member has another identity
+        now, the method does nothing.
+        """
 
     def leave_request(self) -> Request | None:
         """Return the request with which the member leaves the group, or None if no request is necessary."""

@@ -29,11 +29,17 @@ class OwnedPartitions:
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 
     def assign_all(self, target: Owned) -> ListenerCall:
-        """Return the call `on_assigned` for the partitions in `target` that the member does not own yet."""
+        """Return the next listener call: `on_assigned`, with the partitions of `target` that the member does not own.
+
+        The consumer's thread then makes this call.
+        """
         return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self.partitions)
 
     def call_finished(self, call: ListenerCall) -> None:
-        """Change the owned partitions after the rebalance listener has returned from `call`."""
+        """Add or remove the partitions of `call`, a call of the rebalance listener that has returned.
+
+        After `on_assigned`, the member owns these partitions. After `on_revoked` or `on_lost`, it does not own them.
+        """
         if call.method is ListenerMethod.ON_ASSIGNED:
             self.partitions |= call.partitions
         else:

@@ -15,12 +15,12 @@ of several partitions with the same leader:
 
 Words that have a special meaning in this package:
 - A *sealed* batch gets no further record. Kafka says that the batch is *closed for record appends*.
-- A batch is *due* if a sender thread may send it now. In Kafka, a leader that has such a batch is *ready*. Kafka's
-  sender *drains* the batches of a ready leader. In HMB, `Accumulator.wait_for_batches` does both: it waits until
-  batches are due, and returns them.
+- A batch is *due* if a sender thread may send it now. `Accumulator.wait_for_batches` waits until batches are due, and
+  returns these batches. In Kafka, a leader with a due batch is *ready*, and the sender *drains* the due batches of the
+  ready leaders from the queues.
 - A batch is *in flight* from its request until its response. The *window* is the largest allowed number of batches of
-  one partition in flight. With the window 0, the producer sends no batch of the partition. Kafka calls such a partition
-  *muted*.
+  one partition in flight. While the window is 0, the producer sends no batch of the partition. Kafka calls such a
+  partition *muted*.
 - A batch is *completed* when the broker has written it, or when the producer has *given it up*: the producer does not
   send the batch again, and reports an error. Kafka calls a completed batch *done*.
 

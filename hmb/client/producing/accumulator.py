@@ -10,7 +10,7 @@ A batch is *due* in three cases, and a sender thread then sends it:
   memory.
 - The first record has waited for `linger` seconds, and no earlier batch of the partition is in flight.
 
-In each of the three cases, the accumulator first *seals* the batch: after that, the batch gets no further record.
+Before a sender thread sends a batch, the accumulator *seals* the batch: a sealed batch gets no further record.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If no memory is left for a record,
 the thread that calls `send` waits until other batches are completed (module `memory`).
@@ -172,9 +172,9 @@ class Accumulator:
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
         """Wait until batches may be sent, seal these batches, and return them. A sealed batch gets no further record.
 
-        The method returns only as many batches of a queue as its *window* allows: the window is the largest number of
-        batches that may be in flight. The list is empty after `timeout` seconds without a batch. It is also empty if
-        the producer is closed and has no batches left.
+        Each queue has a *window*: the largest allowed number of its batches in flight. The method returns no batch that
+        would exceed the window of its queue. If no batch may be sent within `timeout` seconds, the list is empty. It is
+        also empty if the producer is closed and has no batches left.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
@@ -234,7 +234,10 @@ class Accumulator:
             self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the sealed batches of `queue` whose first records were added at or before `moment`."""
+        """Return the batches of `queue` whose first record was added at or before `moment`, except the open batch.
+
+        The open batch is not sealed yet: it can still get further records.
+        """
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 

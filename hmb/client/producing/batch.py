@@ -13,11 +13,13 @@ the queue is the largest allowed number of batches in flight. The window changes
 4. The window is 1, until all batches that were sent before the failure are completed. Then the queue continues with
    step 2.
 
-At each moment, a queue belongs to one thread. A queue without a leader belongs to the router (`LeaderRouter` in
-sender.py), which moves the queue to the sender thread of its leader. The sender thread sends the queue's batches, or
-moves the queue back to the router. Only the thread that owns a queue uses the queue's fields about batches in flight,
-so these fields need no lock. The accumulator's lock guards the fields that application threads use too. The docstrings
-of `PartitionQueue` and `ProducerBatch` name both groups of fields.
+At each moment, one thread owns the queue of a partition. While the producer does not know the partition's leader, the
+owner is the router thread (`LeaderRouter` in sender.py). When the router has found the leader, it moves the queue to
+the sender thread of this leader. The sender thread sends the queue's batches. After an error, it can move the queue
+back to the router, because the partition may have a new leader.
+
+Only the owner of a queue uses the fields about batches in flight, so these fields need no lock. The accumulator's lock
+guards the fields that application threads also use, for example the list of the batches.
 
 Source: Kafka's `ProducerBatch`, and the queues in `RecordAccumulator`.
 """
@@ -60,16 +62,17 @@ class SenderQueues:
 class PartitionQueue:
     """The queue of one partition. It contains the batches that are not completed yet.
 
-    - While `window` is above 0, the batches in flight are the first batches of the queue. Their number `in_flight` is
-      at most `window`.
-    - After a failure, `window` is 0, and no further batch is sent. The failed batch stays in `batches`, but is not in
-      flight. The batches in flight are therefore not always the first batches.
+    - `in_flight` is the number of batches in flight, and `window` is the largest allowed number. While `window` is
+      above 0, the batches in flight are the first batches of the queue.
+    - After a failure, `window` is 0: no further batch is sent until no batch is in flight. A failed batch stays in
+      `batches`, but is not in flight. The batches in flight are therefore not always the first batches.
     - `open` is the batch to which records can still be added, or None. An open batch is the last one in `batches`, and
       is never in flight.
-    - `sender_queues` belongs to the sender thread that sends the batches of this queue. This thread owns the queue.
+    - `sender_queues` contains the queues of one thread. This thread is the owner of the queue: it sends the batches of
+      the queue, or looks up the leader of the partition.
 
-    The accumulator's lock guards `sender_queues`, `batches`, `open` and `max_size`. Only the thread that owns the queue
-    uses `sequence`, `in_flight` and `window`, so these fields need no lock.
+    The accumulator's lock guards `sender_queues`, `batches`, `open` and `max_size`, because several threads use these
+    fields. Only the owner uses `sequence`, `in_flight` and `window`, so these fields need no lock.
     """
 
     partition: TopicPartition
@@ -110,13 +113,13 @@ class PartitionQueue:
 class ProducerBatch:
     """Records of one partition that the producer sends together.
 
-    While the batch is open, the accumulator's lock guards `records`. After that, only the thread that owns the queue
-    changes `records`, `data`, `numbers`, `attempts`, `uncertain_attempts` and `retry_at`.
+    While records can still be added to the batch, the accumulator's lock guards `records`. After that, only one thread
+    changes `records`, `data`, `numbers`, `attempts`, `uncertain_attempts` and `retry_at`: the owner of `queue`.
 
-    The accumulator's lock guards `completed`, because `Accumulator.abandon` sets this field in another thread. The
-    owning thread may read `completed` without the lock. If it reads False although another thread is just setting True,
-    nothing goes wrong: before `Accumulator.done` and `Accumulator.split` change the queue, they check the field again
-    under the lock.
+    The accumulator's lock guards `completed`, because another thread can set it to True (`Accumulator.abandon`). The
+    owner may read `completed` without the lock. The other thread may set True just after the owner has read False. This
+    causes no error: before `Accumulator.done` and `Accumulator.split` change the queue, they take the lock, and read
+    `completed` again.
     """
 
     queue: PartitionQueue

@@ -167,9 +167,9 @@ class BatchCompletion:
         return []
 
     def _resolve(self, failure: FailedBatch) -> bool:
-        """Decide whether a failed batch is given up, split or sent again.
+        """Give a failed batch up, split it, or let the producer send it again. The error decides which one happens.
 
-        Return True if the router must look up the leader of the batch's partition before the next attempt.
+        Return True if the producer sends the batch again, but must first look up the leader of the batch's partition.
         """
         batch, error = failure.batch, failure.error
         code = error.code if isinstance(error, KafkaError) and failure.is_from_broker else ErrorCode.NONE
@@ -190,9 +190,14 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker rejected this batch only because an earlier batch is missing.
 
-        The result is True in two cases. First, an earlier batch of the partition is still in the queue: its result is
-        not known yet, so its sequence numbers can be missing in the log. Second, `batch` has no sequence numbers. The
-        producer removes the numbers of the later batches when it gives up an earlier batch.
+        The result is True in two cases:
+
+        - An earlier batch of the partition is still in the queue. The broker may not have written this earlier batch,
+          and then rejects each later batch.
+        - `batch` has no sequence numbers any more. The producer has removed them, because it has given up an earlier
+          batch. The earlier batch was missing when the broker rejected `batch`.
+
+        If the transaction must be aborted, the result is False.
         """
         if self._guarantee.abort_reason:
             return False

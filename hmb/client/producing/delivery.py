@@ -97,7 +97,10 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Increase the number of missing outcomes by one, because one part of the batch was split into two parts."""
+        """Increase the number of unfinished parts by one, because one part of the batch was split into two parts.
+
+        A part is unfinished until its outcome is known: the broker has written its records, or an error has occurred.
+        """
         with self._lock:
             self._missing += 1
 
@@ -288,8 +291,9 @@ class Deliveries:
     def exception(self, timeout: float | None = None) -> Exception | None:
         """Wait until each record is delivered or has failed.
 
-        Return the first error, or None if all records were delivered. The message of the error contains the index of
-        the value that was not delivered. Raises TimeoutError after `timeout` seconds.
+        Return the first error, or None if all records were delivered. The application has passed a list of values to
+        `send_many`. The message of a KafkaError contains an index of this list: the index of the value that was not
+        delivered. Raises TimeoutError after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for piece in self._slices:

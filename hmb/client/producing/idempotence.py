@@ -6,10 +6,10 @@ the broker must write the batch only once.
 The idea: the producer requests a *producer id* from a broker once. The producer's records for each partition get the
 *sequence numbers* 0, 1, 2 and so on.
 
-The broker remembers the last five batches of each producer in each partition. If a batch has the numbers of one of
-these five, it is a copy, and the broker drops it. If a batch begins with the next number, the broker writes it. The
-broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER. In this case, an earlier batch is missing, or the
-batch is a copy of a batch that is older than the last five.
+For each producer and each partition, the broker remembers the sequence numbers of the last five batches. If a batch has
+the same sequence numbers as one of these five, it is a copy, and the broker drops it. If a batch begins with the next
+sequence number, the broker writes it. The broker rejects any other batch with OUT_OF_ORDER_SEQUENCE_NUMBER. In this
+case, an earlier batch is missing, or the batch is a copy of a batch that is older than the last five.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
 producer sends the batch again. The broker remembers that it has already written a batch of this producer with the
@@ -19,25 +19,27 @@ Two problems arise when the producer gives a batch up. First, the sequence numbe
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
 may write this copy later.
 
-The *producer epoch* solves both problems of a batch that was given up: the missing numbers, and the late copy
-(KIP-360). For the next batch of the partition, the producer raises its epoch by one, and begins with the sequence
-number 0 again. From then on, the broker rejects each batch with a lower epoch. The producer raises the epoch without a
-request.
+A new *producer epoch* solves both problems of a batch that the producer has given up (KIP-360). The epoch is a number
+in each batch. For the next batch of the partition, the producer increases the epoch by one, and begins again with the
+sequence number 0. So the broker does not miss the sequence numbers of the batch that was given up. If a copy of this
+batch arrives late, the broker rejects the copy, because its epoch is too low. The producer increases the epoch itself,
+without a request to a broker.
 
 If the broker has certainly rejected a batch that the producer gives up, a new epoch is not necessary. The next batch
 then gets the sequence numbers of the rejected batch.
 
-Several batches of a partition can be in flight. If the broker rejects one batch, its sequence numbers are missing. The
-broker therefore also rejects the later batches, because their first numbers are too high. All rejected batches stay in
-the queue. Let A be the first rejected batch. The result of A determines what happens to the later batches:
+Several batches of a partition can be in flight. If the broker rejects one batch, the sequence numbers of this batch are
+missing in the log. The broker therefore also rejects the later batches, because their first numbers are too high. All
+rejected batches stay in the producer's queue. Let A be the first rejected batch. The result of A determines what
+happens to the later batches:
 - A is sent again: the later batches are also sent again, with their old numbers. The broker drops copies of batches
   that it has already written.
 - A is split: the later batches keep their numbers, because the two halves of A together have the numbers of A.
 - A is given up, and was not written: the later batches were not written either. They get new numbers.
-- A is given up, but may have been written: the later batches may also have been written. The producer looks for the
-  first later batch that the broker has certainly rejected. This batch and all batches after it get new numbers in a new
-  epoch. The batches between A and this batch keep their numbers. If the producer sends one of them again, the broker
-  drops or rejects the copy.
+- A is given up, but may have been written: the later batches may also have been written. Let B be the first later batch
+  that the broker has certainly rejected. B and all batches after B get new numbers in a new epoch. The batches between
+  A and B keep their old numbers and the old epoch. If the broker has already written a batch between A and B, and the
+  producer sends it again, the broker drops or rejects the copy.
 
 A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
 batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a
@@ -53,9 +55,11 @@ A broker remembers the last five batches of each producer, and can recognize onl
 therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
 again, the producer sends the batches 2 to 5, but not batch 6.
 
-After a failure, the producer does not know which of the batches in flight are already written. The broker remembers
-only the last five batches, so each newer batch could make the broker forget one of them. The producer therefore sends
-one batch at a time, the oldest one first, until all these batches are completed (`PartitionQueue.window`).
+After a failure, the producer does not know which of the batches in flight the broker has written, so it may have to
+send each of them again. The broker remembers only the last five batches. If the producer also sent newer batches now,
+the broker could forget a batch that it has written, and would not recognize a copy of this batch. The producer
+therefore sends one batch at a time, the oldest one first, until all batches that were in flight are completed
+(`PartitionQueue.window` is 1).
 """
 
 from __future__ import annotations
@@ -97,7 +101,7 @@ class AtLeastOnce:
     abort_reason: Exception | None = None
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
-        """Return the producer's id and epoch, or None if the batches of this producer contain no numbers."""
+        """Return the producer's id and epoch, or None if the batches of this producer contain no sequence numbers."""
         return None
 
     def produce_version(self, connection: Connection) -> int:
@@ -111,7 +115,7 @@ class AtLeastOnce:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Handle an error for which the producer has given up a batch. Without transactions, do nothing."""
+        """Handle the error of a batch that the producer has given up. Without transactions, do nothing."""
 
 
 class Idempotence(AtLeastOnce):
@@ -122,9 +126,9 @@ class Idempotence(AtLeastOnce):
     """
 
     def __init__(self, *, required: bool) -> None:
-        """Create the guarantee. `required` decides what happens if the broker is too old for idempotence.
+        """Store `required`, which decides what happens if the broker is too old for idempotence.
 
-        If `required` is True, the producer reports an error. Otherwise, the producer works without idempotence.
+        If `required` is True, the producer then reports an error. Otherwise, it then works without idempotence.
         """
         self._required = required
         self._lock = threading.Lock()  # guards `_producer`; a thread also holds it during the request to the broker
@@ -177,9 +181,10 @@ def assign_sequence(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> Batch
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether the batch has the current epoch of its partition. The partition's next batch gets this epoch.
+    """Return whether a batch has the current producer epoch of its partition. Also return True if it has no epoch.
 
-    Also return True if the batch has no numbers.
+    The current epoch is the epoch that the next batch of the partition gets. A batch gets its epoch together with its
+    sequence numbers.
     """
     numbers, sequence = batch.numbers, batch.queue.sequence
     if numbers is None:
@@ -217,7 +222,8 @@ def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guara
 def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
-    If the numbers have a gap, the broker has accepted a batch with the missing numbers.
+    `batches` contains batches that the broker has rejected, in the order in which the producer has sent them. If
+    another batch has a number between or after the numbers of these batches, the broker has accepted the other batch.
     """
     first, sequence = batches[0].numbers, batches[0].queue.sequence
     if first is None or sequence is None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 class ProducerMetrics:
     """Counts and times since the producer was created. All times are in seconds.
 
-    A batch that is sent several times counts once. If a batch is split, each half counts as one more batch.
+    A batch that is sent several times counts once. A batch that is split counts as three batches in `batches_sent`: the
+    original batch and its two halves.
     """
 
     records_delivered: int

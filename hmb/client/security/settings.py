@@ -10,8 +10,9 @@ The name and the password of a user can be written as one setting of Kafka, or a
     sasl.username=alice
     sasl.password=alice-secret
 
-If the JAAS line contains `tokenauth="true"`, the name is the id of a delegation token, and the password is the token's
-HMAC. The module `oauth.py` lists the settings of OAUTHBEARER.
+If the setting `sasl.jaas.config` contains `tokenauth="true"`, the client logs in with a delegation token. The username
+is then the id of the token, and the password is the HMAC of the token. The module `oauth.py` lists the settings of the
+mechanism OAUTHBEARER.
 
 A program passes the settings of TLS and SASL as a dict: `hmb.Producer(servers, security={"security.protocol": "SSL",
 ...})`.

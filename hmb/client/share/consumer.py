@@ -13,9 +13,9 @@ The application acknowledges records in one of two ways:
 Only one thread of the application may use a share consumer. The share consumer starts another thread, which sends
 heartbeats to the group's coordinator.
 
-Limits: an application with Kafka's Java client can also get the result of each acknowledgement in a callback. HMB's
-`commit` returns the errors of acknowledgements, and HMB's `poll` logs these errors. An application that must know the
-result of each acknowledgement therefore calls `commit`, and waits for the broker's response.
+Limits: in HMB, no callback reports the result of an acknowledgement. Kafka's Java client has such a callback. HMB's
+`poll` only logs the errors of acknowledgements, but HMB's `commit` returns them. An application that must know these
+errors therefore calls `commit`, which waits for the response of the broker.
 """
 
 from __future__ import annotations

@@ -264,7 +264,10 @@ class ClassicGroup:
         """Accept every fetch of committed offsets. The classic protocol has no rule about who can fetch them."""
 
     def reads(self, topic: str) -> bool:
-        """Return whether the members read the topic. If the group does not know the topics, return True."""
+        """Return whether the members of the group read the topic. Return True if this is unknown.
+
+        It is unknown while the group has no protocol, or if the metadata of a member cannot be decoded.
+        """
         if self.protocol_type != CONSUMER:
             return False
         topics = topics_of(self.state)

@@ -17,10 +17,12 @@ when it receives the first batch. Each method of the producer sends these reques
     abort_transaction            EndTxn or InitProducerId               EndTxn
 
 The response to InitProducerId contains a producer id and an epoch. From then on, brokers reject the requests of older
-producers with the same transactional id. A producer sends Produce to the leaders of partitions, and TxnOffsetCommit to
-the coordinator of the consumer's group. It sends all other requests of a transaction to the transaction coordinator.
-The producer sends EndTxn when no batch is in flight. The coordinator then writes a marker into each partition of the
-transaction.
+producers with the same transactional id.
+
+A producer sends Produce to the leaders of partitions. It sends TxnOffsetCommit, which contains the offsets of a
+consumer group, to the coordinator of this group. All other requests of a transaction go to the transaction coordinator.
+The producer sends EndTxn when no batch is in flight. The transaction coordinator then writes a marker into each
+partition of the transaction.
 
 In transaction version 1, all transactions of a producer have the same epoch. A late request of one transaction can
 therefore change the next transaction.

@@ -1,4 +1,4 @@
-"""The methods of a transactional producer. The docstring of this folder lists the requests that each method sends."""
+"""The methods of a transactional producer. A table in `transactions/__init__.py` lists the requests of each method."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class TransactionManager(AtLeastOnce):
         return version
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Record that the coordinator must raise the producer epoch when the application next aborts a transaction."""
+        """Let the coordinator increase the producer epoch when the application aborts the transaction."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
@@ -243,7 +243,10 @@ class TransactionManager(AtLeastOnce):
         self._producer = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
     def _send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
-        """Send offsets to the coordinator of their group. In version 1, first add the group to the transaction."""
+        """Send the offsets of a consumer group to the coordinator of this group, as a part of the transaction.
+
+        With transaction version 1, the producer must first add the group to the transaction (AddOffsetsToTxn).
+        """
         producer, its = self._known_producer(), self._version
         if its is VERSION_1:
             added = requests.add_offsets(self.transactional_id, producer, group.group_id)

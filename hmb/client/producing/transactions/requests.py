@@ -42,7 +42,11 @@ FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")
 
 
 class TransactionVersion(NamedTuple):
-    """The versions of the requests that a producer sends with one transaction version."""
+    """A transaction version (KIP-890), and the request versions that a producer uses with it.
+
+    `number` is the transaction version. For example, a producer with transaction version 2 sends Produce requests only
+    in the versions that the field `produce` contains.
+    """
 
     number: int
     produce: range
@@ -50,7 +54,11 @@ class TransactionVersion(NamedTuple):
     end: range
 
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
-        """Raise KafkaError if `version` is not one of the versions that this transaction version allows (`allowed`)."""
+        """Raise KafkaError if the broker is too old for this transaction version.
+
+        `version` is the newest version of the request `kind` that the producer could send to the broker. `allowed`
+        contains the request versions that belong to this transaction version.
+        """
         if version not in allowed:
             what = f"the broker supports {kind.__name__} only up to version {version}: transaction version "
             what += f"{self.number} needs version {allowed[0]}; close the producer, and start a new one"
