@@ -1,8 +1,9 @@
 """Guards: functions that apply the table of authorization to requests before the handlers run.
 
-The function `guarded` puts a guard before the handler of each API. Most guards apply the rule that the table of
-authorization (rules.py) contains for their API. The code of these guards is in rule_guards.py. Some APIs have a guard
-of their own (special_guards.py), because no rule can describe which permissions they need.
+The function `guarded` puts a guard before the handler of each API. A guard refuses the parts of a request for which the
+client has no permission. Most guards apply a rule: the table in rules.py contains one rule for each of these APIs, and
+the code of the guards is in rule_guards.py. Some APIs have a guard of their own (special_guards.py), because no rule
+can describe which permissions they need.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Find the list in `source` to which a list in the response belongs, and return the items of the list in `source`.
+    """Find the list in a request that belongs to a list in the response. Return the items of the request's list.
 
     `source` is a request or a part of a request. `item` is the class of the items in the response's list. For example,
     a Produce request contains a list of topics, and the response contains one item for each of these topics.

@@ -12,8 +12,8 @@ partition 1:
 
 The module `refusal` creates the response to the part of the request that the broker refuses.
 
-Limits: a Metadata request names topics, but no partitions. Therefore this module cannot select a single partition in
-such a request, and a test cannot simulate a fault for only one partition.
+Limits: a test that simulates a fault (hmb/testing/faults) can select a partition of a topic. The test cannot do this
+for Metadata requests, because a Metadata request names topics, but no partitions.
 
 A client can open a fetch session (KIP-227). Its later Fetch requests then name only the partitions that have changed,
 so this module could not find the other partitions. Therefore the broker uses no fetch sessions while a test simulates a
