@@ -9,9 +9,9 @@ waiting requests, `writes` contains records for the journal, and `event_texts` d
 A group does not read the system's clock. The caller passes the time to each step, and gives the group a function that
 returns the time since 1970. So a test can choose the times. The group makes random values only for new member ids.
 
-For example, the leader of a classic group sends SyncGroup. The step for this request adds one `Write` with the group's
-record to the list `writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds one response for
-each member to the list `responses`.
+For example, the leader of a classic group sends SyncGroup. The group handles this request, and adds one `Write`, which
+contains the group's record, to the list `writes`. After the record is on disk, `GroupRunner` runs `Write.on_stored`.
+This function adds one response for each waiting member to the list `responses`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Group(Protocol):
 
     @property
     def successor(self) -> Group | None:
-        """The group that replaces this group after the current step, because the protocol changes; or None."""
+        """The new group that replaces this group if the group changes its protocol; otherwise None."""
 
     @property
     def protocol_type(self) -> str | None: ...

@@ -9,16 +9,17 @@ that changes the members or the state of a group, the thread calls `step`, which
 3. The step releases the lock and then writes the records to disk. Other threads do not wait for this sync, which takes
    milliseconds.
 
-The heartbeat of a classic group and the commit of offsets do not run a step. They change nothing in the group, except
-the time at which a member's session expires. (The class `OffsetManager` stores the committed offsets.) Their threads
-only take the group's lock.
+Two requests do not need `GroupRunner.step`: the heartbeat of a classic group, and the commit of offsets. In the group,
+these requests change only the time at which a member's session expires. (The class `OffsetManager` stores the committed
+offsets.) A thread that handles such a request only takes the group's lock.
 
 For example, the clients A and B join. The thread of A's connection takes the lock, adds member A to the group, releases
 the lock and waits for its response. The thread of B's connection takes the lock and adds member B. All members have
 joined, so this thread wakes the thread of A's connection, and both threads send their responses.
 
-A group can change its protocol while it is empty, or during an online migration (migration/). `GroupRunner` then
-contains a new state machine. The lock, the wake-up in the timer and the entry in the table of groups stay the same.
+A group can change its protocol while it is empty, or during an online migration (migration/). The group then gets a new
+state machine, but keeps its `GroupRunner`. The group therefore keeps its lock, its entry in the table of groups, and
+the time at which the timer wakes it.
 """
 
 from __future__ import annotations
@@ -82,9 +83,10 @@ class GroupRunner:
 
     - The lists `responses`, `writes` and `event_texts` of the machine are empty, because each step empties them before
       it releases the lock.
-    - The timer wakes the group at its next deadline or earlier. `due` is at most the next deadline.
-    - Each request without a response waits in a `WaitingCall`. The machine has a deadline, or a write in
-      progress, after which it answers the request.
+    - If the group has a deadline, the timer wakes the group at the time `due`. This time is never later than the
+      group's next deadline.
+    - Each request without a response waits in a `WaitingCall`. The state machine answers the request when a deadline
+      passes or when a write ends, so no request waits forever.
     """
 
     def __init__(
@@ -164,9 +166,10 @@ class GroupRunner:
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """End a step: act on deadlines, wake waiting threads, queue records, and set the time of the next wake-up.
 
-        The caller must hold the group's lock. Return one pair for each write of this step. The first element of a pair
-        is the write. The second element is the entry with its records in the journal's queue. If the journal did not
-        accept the records, the second element is the error.
+        A step is one change of the group. The caller must hold the group's lock. Return one pair for each `Write` of
+        the step. The first element of the pair is this `Write`. The second element is the entry in the journal's queue
+        that contains the records of the `Write`. If the journal did not accept the records, the second element is the
+        error.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:

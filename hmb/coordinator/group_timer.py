@@ -59,7 +59,11 @@ class GroupTimer:
             self._changed.notify_all()
 
     def schedule(self, group: TimedGroup, deadline: int | None) -> None:
-        """Make sure that the timer wakes the group at `deadline` (ms) or earlier. If `deadline` is None, do nothing."""
+        """Make sure that the timer wakes the group at `deadline` (ms) at the latest. If it is None, do nothing.
+
+        If the timer already has an earlier time for the group, it wakes the group at this earlier time. The group then
+        calls this method again with its deadline.
+        """
         due = group.due  # None if the timer is waking the group; the group then schedules itself again.
         if deadline is None or (due is not None and due <= deadline):
             return

@@ -234,7 +234,8 @@ class GroupCoordinator:
     def _find_of_member(self, group_id: str) -> GroupRunner:
         """Return the group with this id for a request of the classic protocol: a classic group or a KIP-848 group.
 
-        Raises UNKNOWN_MEMBER_ID if the group has another protocol, and the errors of `_find_existing`.
+        Raises UNKNOWN_MEMBER_ID if the group is a share group or a streams group. Also raises the errors of
+        `_find_existing`.
         """
         runner = self._find_existing(group_id)
         if runner.machine.kind not in CONSUMER_GROUP_TYPES:

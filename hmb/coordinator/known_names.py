@@ -22,10 +22,10 @@ R = TypeVar("R")
 def cached_by_name(
     entries: int,
 ) -> Callable[[Callable[Concatenate[str, P], R]], Callable[Concatenate[str, P], R]]:
-    """Return a decorator that caches the results of a function, whose first argument is a name.
+    """Return a decorator that adds a cache to a function. The first argument of the function must be a name.
 
-    The cache keeps the results for the `entries` names that were used last. It does not store results
-    for names that have more than `LONGEST_NAME` characters.
+    The cache stores at most `entries` results. If the cache is full, a new result replaces the result that was not used
+    for the longest time. The cache stores no result for a name with more than `LONGEST_NAME` characters.
     """
 
     def decorate(function: Callable[Concatenate[str, P], R]) -> Callable[Concatenate[str, P], R]:

@@ -4,8 +4,9 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-A thread checks the member and adds the records under the same lock. So the commit of a member that the group has
-removed never replaces the commit of the next owner of the partition.
+Because of the group's lock, an old commit never replaces a newer one. A thread holds this lock while it checks the
+member and adds the records of the commit to the journal's queue. During this time, the group cannot remove the member
+or assign its partitions to another member. So the next owner of a partition always adds its commits later.
 
 For example, member A commits offset 40 and waits for the disk. The group then removes A and assigns the partition to
 member B, and B commits offset 45. The record of A was added to the queue before the group removed A, so the queue

@@ -54,9 +54,10 @@ class OffsetRequests:
         self._clock = clock
 
     def begin_commit(self, group_id: str, commit: Commit) -> QueuedRecords:
-        """Add a commit of offsets to the journal's queue, so that `finish` can wait for the disk. Raises KafkaError.
+        """Add a commit of offsets to the journal's queue. The caller must then call `finish`, which waits for the disk.
 
-        If the commit contains a negative epoch, the sender is not a member and uses the group only to store offsets.
+        `commit.epoch` is the member epoch or the generation of the sender. If it is negative, the sender is not a
+        member, so the group may not exist yet. In this case, this method creates the group. Raises KafkaError.
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
@@ -95,7 +96,10 @@ class OffsetRequests:
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
     def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> QueuedRecords:
-        """Add a transaction marker to the queue of partition `number` of the journal. Raises KafkaError."""
+        """Queue a transaction marker for partition `number` of the topic `__consumer_offsets`. Raises KafkaError.
+
+        The caller must then call `finish`, which waits until the marker is on disk.
+        """
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:

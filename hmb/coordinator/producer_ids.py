@@ -5,8 +5,9 @@ producer as duplicates of the first producer's records. The broker therefore res
 broker assigns the first id of a block, it writes the end of the block to a file. After a restart, the broker does not
 use the rest of the last block. This waste is harmless, because 2^63 ids exist.
 
-For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
-2000 to the file and continues with id 1000.
+For example, a new broker reserves the ids 0 to 999, so it writes 1000 to the file. This number is the first id that is
+not reserved. The broker then assigns the ids 0, 1 and 2. After a restart, it reads 1000 from the file, reserves the ids
+1000 to 1999, and writes 2000 to the file. The next id that it assigns is 1000.
 
 The file with the reserved ids can be lost. The file can also be too old: Kafka, for example, does not update this file
 when it uses the data directory. The broker therefore reads the producer ids in its logs at each start, and assigns only

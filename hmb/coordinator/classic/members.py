@@ -176,9 +176,10 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def deadline_for_static_members(self, now: int) -> int | None:
-        """Return the time (ms) until which the group waits for its absent static members, or None if it does not wait.
+        """Return the time (ms) until which a rebalance waits for absent static members, or None if it does not wait.
 
-        The group waits only if it has members and none of them has joined.
+        A member is absent if it has not sent JoinGroup in this rebalance. The rebalance does not wait if at least one
+        member has sent JoinGroup, or if the group has no members.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None
@@ -217,5 +218,5 @@ def protocols_of(request: JoinGroupRequest) -> Protocols:
 
 
 def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
-    """Return the reason that a request contains, in brackets for a log message, or "" if it contains no reason."""
+    """Return the client's reason to join or to leave, in brackets for a log message, or "" if it sent no reason."""
     return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -30,8 +30,9 @@ Read the modules of this folder in this order:
 - `group`         the group: how it handles one heartbeat, from the request to the response
 - `state`         the members, epochs and target assignment of a group, and the records of their changes
 
-The classes of `group` and `state` are subclasses of `ModernGroup` and `ModernState` (`hmb.coordinator.modern`), which
-share groups and streams groups also use.
+The class in the module `group` is a subclass of `ModernGroup`, and the class in the module `state` is a subclass of
+`ModernState`. These two base classes are in the folder `hmb/coordinator/modern`, because share groups and streams
+groups have the same base classes.
 
 On a first reading, skip these modules:
 - `heartbeat` checks the fields of a request.
@@ -41,7 +42,8 @@ On a first reading, skip these modules:
 - `description` builds the response to ConsumerGroupDescribe.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. The folder `migration` handles
-their requests. `classic_metadata` contains the data that only these members have, and `deadlines` their deadlines.
+their requests. The module `classic_metadata` contains the data that only these members have. The module `deadlines`
+contains the deadlines that only these members have.
 
 One feature of KIP-848 is not implemented: the assignors ignore the racks of the members. This has no cost, because HMB
 is one broker: no member is closer to a partition than another member.

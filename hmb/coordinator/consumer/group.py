@@ -270,7 +270,11 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
-        """Remove members. The group becomes a classic group (`successor`) if `try_downgrade` finds this possible."""
+        """Remove members. If a downgrade is possible, a classic group with the other members replaces this group.
+
+        A downgrade is possible only if all other members use the classic protocol (`try_downgrade`). The field
+        `successor` then contains the classic group.
+        """
         if self.try_downgrade(member_ids, now):
             self.event_texts += [f"member {member_id} is removed: {reason}" for member_id in member_ids]
         else:

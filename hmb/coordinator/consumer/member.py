@@ -102,7 +102,11 @@ class ConsumerMember:
         )
 
     def session_timeout(self, usual: int) -> int:
-        """Return the member's session timeout (ms). It is `usual` for a member that uses the KIP-848 protocol."""
+        """Return the session timeout of the member in ms.
+
+        A member that uses the KIP-848 protocol has the session timeout of its group, which is `usual`. A member
+        that uses the classic protocol has sent its own session timeout.
+        """
         return usual if self.classic is None else self.classic.session_timeout
 
     @property

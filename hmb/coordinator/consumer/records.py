@@ -127,8 +127,8 @@ def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
     """Return the partitions in a record, each with the epoch in which the member received the partition.
 
     Kafka brokers older than version 4.3 write records without these epochs. For such a record, this function returns
-    the current epoch of the member for each partition. The true epoch is the same or lower. With the current epoch, the
-    broker accepts commits for the partition only if they contain the current epoch of the member.
+    `member_epoch`, the epoch of the member in this record, for each partition. The member may have received the
+    partition in an earlier epoch. The broker then rejects commits that the member has sent in this earlier epoch.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

@@ -60,12 +60,18 @@ class Subscriptions:
         self._version = version
 
     def members_removed(self) -> None:
-        """Increase the group epoch after members were removed, and delete the expressions that no member uses now."""
+        """Increase the group epoch, because members were removed.
+
+        Also delete each regular expression to which no member subscribes any more.
+        """
         self._forget_unused(self._topics.version)
         self._state.increase_epoch(metadata_hash(self.topics()))
 
     def forget_version(self) -> None:
-        """Make the next `refresh` check all topics, because the group was restored from the journal."""
+        """Make the next `refresh` look for changed topics, even if no topic has changed after the last refresh.
+
+        The group was restored from the journal, so its state can be older than the last refresh.
+        """
         self._version = -1
 
     def _forget_unused(self, version: int) -> None:

@@ -11,8 +11,8 @@ The records of a transaction are valid only if the transaction commits. The read
 records of each producer id until it reads the marker of the transaction. If the result is ABORT, the reader discards
 the collected records. If the result is COMMIT, the collected records become valid.
 
-A record that does not belong to the transaction may have the same key as a collected record. In this case, the record
-with the greater log offset is valid.
+A record of a transaction and a record outside all transactions can have the same key. If the transaction commits, only
+the record with the greater log offset is valid.
 
 For example, the log first contains a record of a transaction, with the committed offset 10 of weather-0. The next
 record does not belong to the transaction and contains the committed offset 20 of weather-0. The last record is the
@@ -89,10 +89,11 @@ class NewestRecords:
 
 
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
-    """Read the log of a partition to its end, and yield its newest records.
+    """Read the log of a partition to its end, and yield the newest record of each key.
 
-    If a batch is damaged, repair the segment of the batch and read the segment again. Raises KafkaError, ProtocolError,
-    OSError.
+    Only the newest record of a key is valid, so the caller does not need the other records. If a batch of the log is
+    damaged, this function repairs the segment that contains the batch, and reads the segment again. Raises KafkaError,
+    ProtocolError, OSError.
     """
     newest = NewestRecords()
     _read_batches(log, stop, newest.add)

@@ -9,14 +9,15 @@ The records of one commit have at most `max.message.bytes` bytes (1 MiB by defau
 larger commits before it adds them to the journal's queue. The thread of a connection adds the commits of at most 64
 requests before it waits. So the commits of one connection take at most 64 MiB in this queue.
 
-A thread that waits for `write_lock` waits without a time limit. This wait always ends, for two reasons.
+A thread waits for the lock `write_lock` of a partition without a time limit. This wait always ends, because the thread
+that holds `write_lock` always releases it after a short time, and because no deadlock is possible.
 
-First, the thread that holds `write_lock` does only a few short things. It writes and syncs a file. It then calls
-`apply` of each entry, which changes the coordinator's state in memory. If the disk fails, the write also fails, and the
-thread releases the lock.
+The thread that holds `write_lock` releases it after a short time, because the thread only does two short things. It
+writes and syncs a file. It then calls the function `apply` of each entry, which changes the coordinator's state in
+memory. If the disk fails, the write raises an error, and the thread also releases the lock.
 
-Second, the thread that holds `write_lock` takes only locks that come after `write_lock` in the list in
-docs/tour/locks.md. So two threads never wait for each other.
+The thread that holds `write_lock` takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So
+two threads never wait for each other, and no deadlock is possible.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ class QueuedRecords:
 class JournalPartition:
     """One partition of a journal's topic.
 
-    - `queue` contains the records that are not written yet, in the order in which the coordinator's state changes. Each
-      connection adds at most 64 entries before it waits (see the module's docstring).
-    - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from the
-      front of `queue`.
-    - An entry first waits in `queue`. Then a thread that holds `write_lock` removes the entry from `queue` and writes
-      its records. When the thread has finished, the entry's `done` is true.
-    - When `state` is not ACTIVE, no thread adds records.
+    - `queue` contains entries (`QueuedRecords`). Each entry contains the records of one change that are not written
+      yet. The entries are in the order in which the coordinator's state changes.
+    - Every thread can add entries to the end of `queue`. The thread of a connection adds at most 64 entries, and then
+      waits until they are written.
+    - Only a thread that holds `write_lock` removes entries from the front of `queue`, and writes their records. When
+      this thread has finished an entry, the field `done` of the entry is true.
+    - When `state` is not ACTIVE, no thread adds entries.
     """
 
     def __init__(self, log: Log, state: LoadingState) -> None:

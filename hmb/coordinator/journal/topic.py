@@ -93,7 +93,8 @@ class JournalPartitions:
     def existing(self, number: int) -> JournalPartition:
         """Return the partition with this number if it is loaded.
 
-        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the other errors of `active`.
+        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist. Raises NOT_COORDINATOR if its log cannot be
+        read, and COORDINATOR_LOAD_IN_PROGRESS if the partition is not loaded yet.
         """
         self._follow()
         if number not in self._partitions:

@@ -13,9 +13,9 @@ Idea: the coordinator converts the *group* to KIP-848, and the new group also an
 - *Downgrade*: the last member with the KIP-848 protocol leaves, or its session ends. The KIP-848 group becomes a
   classic group, which then rebalances.
 
-This drawing shows the upgrade and the downgrade:
-        classic group  -- upgrade: a ConsumerGroupHeartbeat with epoch 0 -------------------->  KIP-848 group
-                       <-- downgrade: only members with the classic protocol are left --------  (mixed)
+This table shows when the coordinator converts a group:
+    upgrade      classic group -> KIP-848 group    A client joins with ConsumerGroupHeartbeat (epoch 0).
+    downgrade    KIP-848 group -> classic group    All members that are left use the classic protocol.
 
 For example, the classic group "readers" is in generation 7. Consumers A and B read partitions 0 and 1 of topic
 "weather". Then C joins with the KIP-848 protocol, and these events follow:
@@ -35,10 +35,13 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
 A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
 their target assignments in steps, as in every KIP-848 group.
 
-For example, a consumer in a mixed group uses the classic protocol and a cooperative assignor. The consumer keeps its
-partitions while it joins, and its JoinGroup request lists them. If the consumer must give up some of them, the response
-to SyncGroup contains only the partitions that it keeps. The response to its next Heartbeat asks it to join once more.
-Its member epoch increases only when a JoinGroup request no longer lists the partitions that it must give up.
+For example, a member of a KIP-848 group uses the classic protocol and a cooperative assignor. The member owns the
+partitions 0 and 1, and must give up partition 1:
+1. The member sends JoinGroup. The request lists the partitions 0 and 1, because the member keeps them while it joins.
+2. The member sends SyncGroup. The response contains only partition 0, so the member gives up partition 1.
+3. The member sends Heartbeat. The response asks the member to join again, and so to confirm that it has given up
+   partition 1.
+4. The member sends JoinGroup. The request lists only partition 0, so the member epoch of the member now increases.
 
 The setting `group.consumer.migration.policy` decides whether a group with members may be upgraded or downgraded:
     policy           upgrade    downgrade
@@ -54,9 +57,11 @@ also does not apply to groups without members, which change their protocol with 
 For an online migration, the journal needs no new kind of record. The record of a member contains the field
 `classic_member_metadata` if the member uses the classic protocol (consumer/classic_metadata.py).
 
-A conversion writes the records of the new group together with the tombstones of the old group. If this write fails, the
-new group repeats the tombstones with its next write. After the failed write of an upgrade, the new KIP-848 group has no
-members. All members must then join again.
+An upgrade or a downgrade writes the records of the new group together with tombstones, which delete the records of the
+old group. If this write fails, the next write of the new group contains the tombstones again.
+
+If the write of an upgrade fails, no record of the new KIP-848 group is on disk. The coordinator then restores the new
+group from its records on disk, so the group has no members. All members must join again.
 
 Read the modules of this folder in this order:
 - `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps

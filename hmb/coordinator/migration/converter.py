@@ -115,11 +115,14 @@ class GroupConverter:
     def join(
         self, runner: GroupRunner, call: Call, request: JoinGroupRequest, now: int, may_describe: MayDescribe
     ) -> None:
-        """Pass a JoinGroup request to its group: a classic group, or a KIP-848 group with members. Raises KafkaError.
+        """Pass a JoinGroup request to the group with the group id in the request. Raises KafkaError.
 
-        A KIP-848 group without members first becomes a classic group, and so does a streams group without members. If
-        the request contains a member id, both raise UNKNOWN_MEMBER_ID instead. A share group responds with
-        INCONSISTENT_GROUP_PROTOCOL, and so does a streams group with members.
+        JoinGroup is a request of the classic protocol. The kind of the group decides what happens:
+
+        - A classic group and a KIP-848 group with members handle the request.
+        - A KIP-848 group without members and a streams group without members become a classic group, which handles
+          the request. But if the request contains a member id, this method raises UNKNOWN_MEMBER_ID.
+        - A share group and a streams group with members send the error INCONSISTENT_GROUP_PROTOCOL.
         """
         runner.check_loaded()
         group = runner.machine
@@ -157,14 +160,20 @@ class GroupConverter:
         return classic
 
     def sync(self, runner: GroupRunner, call: Call, request: SyncGroupRequest, now: int) -> None:
-        """Pass a SyncGroup request to its group, a classic group or a KIP-848 group. Raises KafkaError."""
+        """Pass a SyncGroup request to the group of the sender. Raises KafkaError.
+
+        The group may use the classic protocol or the protocol of KIP-848.
+        """
         if isinstance(runner.machine, ConsumerGroup):
             classic_requests.sync(runner.machine, call, request, self._topics, now)
         else:
             runner.as_kind(ClassicGroup).sync(call, request, now)
 
     def heartbeat(self, runner: GroupRunner, request: HeartbeatRequest, now: int) -> None:
-        """Pass a Heartbeat request to its group, a classic group or a KIP-848 group. Raises KafkaError."""
+        """Pass a Heartbeat request to the group of the sender. Raises KafkaError.
+
+        The group may use the classic protocol or the protocol of KIP-848.
+        """
         if isinstance(runner.machine, ConsumerGroup):
             classic_requests.heartbeat(runner.machine, request, now)
         else:

@@ -6,10 +6,14 @@ A downgrade happens in these two cases, if the setting `group.consumer.migration
 - A static member of the KIP-848 protocol restarts with the classic protocol, and all other members use the classic
   protocol.
 
-In a downgrade, the group epoch becomes the generation, and the target assignment of each member becomes its assignment.
-If the group has removed members, their partitions have no owner, so the classic group starts a rebalance immediately.
-If a static member has restarted with the classic protocol, it keeps its target assignment. The classic group then
-starts a rebalance only if a member has not reached its target assignment yet.
+In a downgrade, the epoch of the KIP-848 group becomes the generation of the classic group. The target assignment of
+each member becomes the assignment of this member in the classic group.
+
+After a downgrade, the classic group may have to start a rebalance:
+- If the removal of members has caused the downgrade, the partitions of these members have no owner. The classic group
+  therefore starts a rebalance immediately.
+- If the restart of a static member has caused the downgrade, this member keeps its target assignment. The classic group
+  then starts a rebalance only if a member has not reached its target assignment yet.
 
 For example, the KIP-848 group "readers" is in epoch 8. Members A and B use the classic protocol, and C, the last member
 with the KIP-848 protocol, leaves. "readers" becomes a classic group in generation 8 and in the state

@@ -77,7 +77,7 @@ def move_members(classic: ClassicGroup, group: ConsumerGroup, topics: ClusterTop
 def dissolve(classic: ClassicGroup) -> None:
     """End a classic group that a KIP-848 group has replaced.
 
-    All waiting requests get the error REBALANCE_IN_PROGRESS, so that their members join again.
+    All waiting requests get the error REBALANCE_IN_PROGRESS. The members that have sent these requests then join again.
     """
     for member in classic.state.members:
         classic.state.refuse_waiting_calls(member, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)

@@ -19,9 +19,10 @@ Read the folder `consumer` first. Then read the modules of this folder in this o
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
 - `store`         restores the group after a failed write
 
-On a first reading, skip the other modules. `heartbeat` and `member_epoch` check the fields of requests.
-`partitions` converts sets of partitions for records and messages. `settings` declares the settings that all modern
-groups have.
+On a first reading, skip the other modules of this folder:
+- `heartbeat` and `member_epoch` check the fields of requests.
+- `partitions` converts a set of partitions to the form in which records and messages contain it, and back.
+- `settings` declares the settings that KIP-848 groups, share groups and streams groups have in common.
 
 Source: KIP-848, KIP-932, KIP-1071; Kafka's `ModernGroup`.
 """

@@ -8,7 +8,8 @@ A member can have two deadlines:
   because other members wait for the partitions. In a streams group, members give up tasks instead of partitions. The
   members of a share group have no revocation deadline, because several of them may read one partition.
 
-During an online migration, a KIP-848 group has further deadlines (consumer/deadlines.py).
+During an online migration, some members of a KIP-848 group use the classic protocol. For such a member, the group
+stores a deadline for its next JoinGroup request and a deadline for its next SyncGroup request (consumer/deadlines.py).
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. The member never
@@ -48,7 +49,10 @@ class MemberDeadlines:
         self._sessions[member_id] = SessionDeadline(now + timeout, timeout)
 
     def watch_revocation(self, member: ModernMember, now: int) -> None:
-        """Start the revocation deadline of a member, or remove it if the member must give up no partitions."""
+        """Start the revocation deadline of a member: the time at which it must have given up partitions.
+
+        If the member does not have to give up any partitions, remove its revocation deadline.
+        """
         timeout = member.revocation_timeout
         if timeout is None:
             self.end_revocation(member.member_id)

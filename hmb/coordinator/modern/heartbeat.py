@@ -26,9 +26,13 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Return, for each field that must not be empty, the error message and whether the field is empty.
+    """Check which fields of a heartbeat are empty, although they must contain a text.
 
-    In the first heartbeat of an older consumer, the member id may be empty (`needs_member_id` is False).
+    Return a dictionary with one item for each field. The key is the error message for an empty field, and the value is
+    True if the field is empty.
+
+    If `needs_member_id` is False, the member id may be empty. Older consumers send no member id in their first
+    heartbeat.
     """
     return {
         "MemberId can't be empty.": needs_member_id and not request.member_id.strip(),

@@ -1,7 +1,7 @@
-"""Partitions by topic, as records, requests and responses of modern groups contain them.
+"""Converts an assignment between its form in memory and its form in records, requests and responses.
 
-This module converts between two forms of an assignment. A group stores an assignment as a set of `PartitionId`. A
-message contains one object for each topic, with the topic id and the numbers of the partitions.
+In memory, a group stores an assignment as a set of `PartitionId`. A record, a request or a response contains one object
+for each topic, with the topic id and the numbers of the partitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TopicWithPartitions(Protocol):
 
 
 def partitions_of(topics: Iterable[TopicWithPartitions]) -> frozenset[PartitionId]:
-    """Return the partitions that a record or a message contains."""
+    """Return the set of all partitions in `topics`. Each item of `topics` has a topic id and partition numbers."""
     return frozenset(PartitionId(topic.topic_id, number) for topic in topics for number in topic.partitions)
 
 
@@ -45,7 +45,7 @@ def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
 def named_partitions(
     partitions: Iterable[PartitionId], topics: ClusterTopics, make: Callable[..., T]
 ) -> list[T]:
-    """Return the partitions grouped by topic. `make` is the class of a topic in the response.
+    """Return one object of the class `make` for each topic, with the topic's id, its name and the partition numbers.
 
     Omit deleted topics, because the broker no longer knows their names.
     """

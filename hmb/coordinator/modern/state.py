@@ -87,8 +87,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
         """Create the state of an empty group.
 
-        After a failed write, this object restores the group from its stored records. It then calls the function
-        `resume` with the time (ms), which starts the sessions of all members again.
+        The function `resume` starts the sessions of all members again. After a failed write, this object restores the
+        group from its stored records, and then calls `resume(now)` with the current time in ms.
         """
         self.group_id = group_id
         self.event_texts: list[str] = []

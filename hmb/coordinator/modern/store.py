@@ -8,9 +8,10 @@ For example, changes 1 and 2 of a group wait for the disk. The write of change 1
 group without changes 1 and 2. The write of change 2 succeeds, so the coordinator restores the group again, now with
 change 2.
 
-Several threads wait for the writes of a group's changes, so these writes can end in any order. Each change therefore
-has a number, and each stored record has the number of its change. So an older change never replaces the record of a
-newer change.
+Several threads can change a group, and each thread reports to the group when the write of its change has ended. So the
+group can learn that change 2 is on disk before it learns the same about change 1. Each change therefore has a number,
+and each stored record has the number of its change. A record of an older change then never replaces a record of a newer
+change.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ class RecordedSteps:
         resume: Callable[[int], None],
         keys: Keys,
     ) -> None:
-        """Create an object without records. `keys` contains the record types of the group.
+        """Create an object without records. `keys` maps each record type of the group to the class of its keys.
 
-        After a failed write, this object calls `restore` with all stored records, and then `resume` with the time (ms).
+        After a failed write, the new object calls two functions of the group. `restore` receives all stored records,
+        and restores the group from them. Then `resume` receives the time (ms), and starts the members' sessions again.
         """
         self.writes: list[Write] = []
         self._restore, self._resume, self._keys = restore, resume, keys
@@ -59,15 +61,18 @@ class RecordedSteps:
         self._stored = StoredRecords()
 
     def add(self, *records: KeyAndValue) -> None:
-        """Add records to the current step (for example, one request)."""
+        """Add records of the current step, in which the group handles one request or one deadline that has passed."""
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones` to each write until a write succeeds. They delete the group that this group replaces."""
+        """Add `tombstones` to each write until a write succeeds, because this group has replaced another group.
+
+        The tombstones delete the records of the other group.
+        """
         self._replaced = tombstones
 
     def finish(self) -> None:
-        """End the current step: put all its records into one `Write`."""
+        """Put all records of the current step (one request, or one deadline that has passed) into one `Write`."""
         if self._records:
             records, self._records = [*self._replaced, *self._records], []
             self.writes.append(Write(records, partial(self._written, self._stored.begin(records))))
@@ -100,12 +105,13 @@ class RecordedSteps:
 
 
 class StoredRecords:
-    """The stored records of one group, and the records of its changes (steps) that are not stored yet.
+    """The records of one group that are on disk, and the records of changes that are being written to disk.
 
-    - `_in_flight` maps the number of each change that is being written now to the records of this change.
-    - `_values` contains the stored records. For a deleted record, it contains a tombstone (the value None) until no
-      change is being written any more. The write of an older change can end after the deletion. The tombstone contains
-      the number of its newer change, so the older value does not replace the tombstone.
+    - `_in_flight` maps the number of each change that is being written to the records of this change.
+    - `_values` maps the key of each record on disk to its value, and to the number of the change that wrote it.
+    - If change 2 deletes a record, `_values` contains a tombstone (the value None) with the number 2. If the write of
+      change 1 ends later, the record of change 1 does not replace the tombstone, because 1 is less than 2. When no
+      change is being written any more, the tombstones are removed.
     """
 
     def __init__(self) -> None:
@@ -122,7 +128,7 @@ class StoredRecords:
         self._values[key] = 0, value
 
     def keys(self) -> set[bytes]:
-        """Return the keys of all records that are stored or in flight, without those that only have a tombstone."""
+        """Return the keys of all records that are on disk or are being written. Tombstones do not count as records."""
         in_flight = {key for records in self._in_flight.values() for key, value in records if value is not None}
         return in_flight | {key for key, _ in self}
 

@@ -1,9 +1,9 @@
 """The assignor of share groups: it decides which members read which partitions.
 
-Several members of a share group may read the same partition, so a group can have more members than partitions. For each
-topic, the assignor counts the members that subscribe to it, and does one of two things:
-- If the topic has at least as many partitions as such members, each partition goes to one of them.
-- If the topic has fewer partitions, each of these members gets one partition, so members share partitions.
+Several members of a share group may read the same partition, so a group can have more members than partitions. The
+*readers* of a topic are the members that subscribe to the topic. For each topic, the assignor does one of two things:
+- If the topic has as many partitions as readers, or more partitions, each partition goes to one reader.
+- If the topic has fewer partitions than readers, each reader gets one partition, so several readers share a partition.
 
 For example, topic "orders" has 2 partitions. With the members A, B, C and D, A and C read partition 0, and B and D read
 partition 1. When C and D leave, A reads partition 0 and B reads partition 1.

@@ -17,9 +17,9 @@ contains two epochs, and the share coordinator refuses a write with an older epo
 epoch* increases when an administrator changes the start offset. The *leader epoch* increases when the partition has a
 new leader.
 
-The coordinator changes a state in memory when it adds the record to the journal's queue, before the record is on disk.
-A later change by another thread therefore already contains the earlier change. If a write fails, the journal lacks its
-change. The next write of the share-partition is therefore a complete snapshot.
+The coordinator changes the state of a share-partition in memory before the record of the change is on disk. If the
+write of the record fails, the state in memory contains the change, but the journal does not. The next write of the
+share-partition is therefore a complete snapshot of the state in memory, which also contains this change.
 
 For example, group "workers" reads orders-0. A member accepts the records 105 to 109. The coordinator adds these five
 records to the state in memory, and writes one ShareUpdate record of about 60 bytes.

@@ -1,8 +1,9 @@
 """The records in flight of one share-partition: which records a share group has delivered, and to which member.
 
-A *share-partition* is one partition that one share group reads. Two offsets limit its records in flight:
-    share-partition start offset   the first record whose delivery is not complete
-    next offset                    the first record that the group has never acquired
+A *share-partition* is one partition that one share group reads. A record is *in flight* if its offset is at or above
+the first of these two offsets, and below the second:
+    share-partition start offset   the offset of the first record whose delivery is not complete
+    next offset                    the offset of the first record that the group has not delivered to any member yet
 
 The delivery of all records below the share-partition start offset is complete. The group has not yet delivered the
 records from the next offset on. Between these two offsets, each record has a delivery state (states.py) and a delivery
@@ -139,7 +140,10 @@ class InFlightRecords:
 
     @property
     def next_deadline(self) -> int | None:
-        """The time (ms) at which the first acquisition lock times out, or None if no record is Acquired."""
+        """The time (ms) at which the next acquisition lock times out, or None if no member has such a lock.
+
+        A member that acquires a record gets an acquisition lock on the record for a limited time.
+        """
         return min((run.deadline for run in self._runs if run.member), default=None)
 
     @property
@@ -189,7 +193,10 @@ class InFlightRecords:
             self.archive(gap_start, first - 1)
 
     def archive(self, first: int, last: int) -> None:
-        """Archive these offsets: they have no records, or their records belong to an aborted transaction."""
+        """Mark the offsets from `first` to `last` as Archived: the group never delivers records at these offsets.
+
+        Either the log has no records at these offsets, or the records belong to an aborted transaction.
+        """
         self._store_changes(first, last, partial(_archived, event=_E.GAP))
         self._advance()
 
@@ -198,9 +205,10 @@ class InFlightRecords:
     def acknowledge(
         self, member: str, batches: Sequence[Acknowledgement], *, limit: int, lock_duration: int, now: int
     ) -> None:
-        """Acknowledge records that the member has acquired.
+        """Handle the acknowledgements of a member: it accepts, rejects or releases records that it has acquired.
 
-        A released record that was delivered `limit` times is archived.
+        The group usually delivers a released record again. But if the record was already delivered `limit` times, its
+        state becomes Archived, and the group never delivers it again. A member can also renew its lock on a record.
 
         If this method raises INVALID_RECORD_STATE or INVALID_REQUEST, it has changed nothing.
         """
@@ -246,7 +254,11 @@ class InFlightRecords:
         self._advance()
 
     def move_start_offset(self, log_start_offset: int) -> None:
-        """Archive the records below the log start offset, because the log has deleted them."""
+        """Skip the records below `log_start_offset`, because the log has deleted them.
+
+        The share-partition start offset moves to `log_start_offset` or above. If a deleted record was in flight, its
+        state becomes Archived: the group never delivers it again.
+        """
         if log_start_offset <= self.start_offset:
             return
         if log_start_offset > self.next_offset:
@@ -257,7 +269,10 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return all changes since the last call that must be stored, or None if no change must be stored."""
+        """Return the changes of delivery states that the share coordinator must store, or None if it must store none.
+
+        Each call returns only the changes that were made after the previous call.
+        """
         if not self._changed and self._stored_start == self.start_offset:
             return None
         batches: list[StateBatch] = []

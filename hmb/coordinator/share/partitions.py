@@ -1,8 +1,14 @@
 """Stores the share-partitions that this broker leads. The threads of many connections use them at the same time.
 
-A `SharePartition` protects its records in flight (in_flight.py) with a lock. The share coordinator (coordinator.py)
-stores each change on disk. A timer calls `wake` when an acquisition lock times out. A member that waits for records has
-a watcher in `watchers`. The `SharePartition` wakes the watchers when records become Available again.
+The lock of a `SharePartition` lets only one thread at a time change its records in flight (in_flight.py). The share
+coordinator (coordinator.py) stores each change on disk.
+
+An *acquisition lock* is not a lock between threads. It means that a member has acquired a record, so no other member
+can acquire the record. The lock times out after a limited time. A timer then calls `SharePartition.wake`, and the
+record usually becomes Available again.
+
+A thread that waits for records of a share-partition has a watcher in `SharePartition.watchers`. The `SharePartition`
+wakes all watchers when records may be Available again.
 
 A method whose name begins with `begin_` adds the change to the journal's queue and returns before the change is on
 disk. The caller then calls `finish`, which waits for the disk. During this wait, the caller holds no lock. A caller
@@ -73,9 +79,9 @@ class SharePartition:
     """One share-partition. Thread-safe.
 
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
-    - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`. A
-      lock ends early when a member acknowledges its record. `due` is then not moved to a later time, so `wake` can find
-      that no lock has timed out yet.
+    - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`.
+    - An acquisition lock ends early when the member acknowledges the record. `due` then stays the same. So the timer
+      sometimes calls `wake` although no acquisition lock has timed out. In this case, `wake` changes no record.
     """
 
     def __init__(
@@ -170,7 +176,7 @@ class SharePartition:
         self.finish(queued)
 
     def runs(self) -> list[Run]:
-        """Return the runs of records in flight. The broker shows them in its monitoring."""
+        """Return the records in flight for the broker's monitoring, as runs (ranges of records with the same state)."""
         with self.lock:
             return list(self._records)
 
