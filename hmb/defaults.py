@@ -1,7 +1,7 @@
 """Constants of the commands and the library: default values, paths, and names that users can choose from.
 
-This module is small and imports almost nothing, so that `hmb --help` starts fast. The modules that implement the
-codecs, partitioners and assignors import these names from here.
+This module is small and imports almost nothing, so that `hmb --help` starts fast. For example, it contains the names
+of the partitioners. The module that implements the partitioners is larger, and imports their names from this module.
 """
 
 from typing import Literal, get_args

@@ -11,9 +11,10 @@ Second, the offsets of the topics form a *clock*, which holds one offset for eac
 contains exactly the tuples that were made from records below C, on every processor, although the processors never stop
 together.
 
-After a crash, all processors go back to the newest clock at which each processor has a snapshot. The spouts, which read
-the topics, send all records above this clock again. Each record then counts exactly once, without a transaction for
-each step.
+After a crash, all processors load their snapshots at the same clock C, which contains one offset for each partition. C
+is the newest clock at which every processor has a snapshot. The loaded states contain all records below the offsets in
+C, and no other records. The spouts (the processors that read the topics) then continue at the offsets in C. Each record
+therefore counts exactly once, without a transaction for each step.
 
 The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
 partitions. In a snapshot with the clock C, each bolt stores its state at C. The states of all bolts go to the snapshot
@@ -39,18 +40,20 @@ The smallest Hailstorm program counts the words of the topic `lines`:
     topology.sink("console", Sink(print), after="count")
     print(run(topology, "localhost:9092", until="end").states["count"])
 
-Read in this order. The text at the top of each module explains one part of Hailstorm:
-- `clock`, `payload`      the progress of the topology, and the origin of a tuple
-- `monoids`               the states of bolts
+Read the modules in this order. The text at the top of each module explains one part of Hailstorm:
+- `clock`                 one offset for each partition: how far a topology has read its topics
+- `payload`               a tuple with its origin: the partition and the offset of the record that it comes from
+- `monoids`               the states that a topology computes, for example sums and maps
 - `spout`, `bolt`, `sink`, `grouping`, `topology`    the parts that a user declares
-- `processors`            the work of the processors, as state machines: snapshots, low water marks
-- `master`, `negotiator`  the decisions: when to take a snapshot, and at which clock to restart after a crash
+- `processors`            the state machines that run the spouts, bolts and sinks, and take snapshots
+- `master`, `negotiator`  the decisions: when to take a snapshot, and which snapshot to load after a crash
 - `snapshots`             the stores that keep states after a crash
-- `simulation`            runs the whole system in one thread, with a random order of events
+- `simulation`            runs a whole topology in one thread, with a random order of events
 - `checking`              checks whether a topology computes exact results
 - `registry`, `runners`   the processes, threads and sockets that run the state machines
 - `targets`               databases and topics that receive each output exactly once
-- `codec`, `wire`, `reference`, `errors`    bytes, frames, names of topologies, errors
+- `codec`, `wire`         values as bytes, and messages on sockets
+- `reference`, `errors`   the names by which processes load a topology, and the exceptions
 
 Source: Dimson and Ganjoo, "Hailstorm: Distributed Stream Processing with Exactly Once Semantics" (Stanford, CS240h,
 2014). The documentation's chapter on Hailstorm has a table of the paper's statements. The table shows where this

@@ -1,16 +1,17 @@
-"""The bolt: a state that is a commutative monoid, and a function that makes tuples from this state.
+"""The bolt: a part of a topology that merges each tuple into its state, and then sends tuples made from this state.
 
-For each tuple t, a bolt instance takes three steps:
-    state' = merge(state, lift(t))        the tuple enters the state
-    out    = transform(t, state')         zero or more tuples, computed with the new state
-    send each tuple of `out` to the next nodes, with the origin of t
+A bolt handles each tuple t in three steps. The user writes the functions `lift`, `merge` and `transform`:
+    state' = merge(state, lift(t))        `lift` makes a small state from t, and `merge` adds it to the bolt's state
+    out    = transform(t, state')         `transform` returns a list of new tuples, made from t and the new state
+    send each tuple of `out`              to the next bolts and sinks, with the origin of t (partition and offset)
 
-The word count of the Hailstorm paper is this bolt, whose state maps words to counts:
+This bolt is the word count of the Hailstorm paper. It receives pairs, for example ("love", 1), and its state maps words
+to counts. If the state already contains the count 100 for "love", the bolt sends the tuple ("love", 101):
     Bolt(
-        transform=lambda pair, counts: [(pair[0], counts[pair[0]])],    # ("love", 1) -> ("love", 101)
-        empty=dict,
-        merge=lambda a, b: {word: a.get(word, 0) + b.get(word, 0) for word in {**a, **b}},
-        lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
+        empty=dict,                                                     # the state before the first tuple: {}
+        lift=lambda pair: {pair[0]: pair[1]},                           # the state of one tuple: {"love": 1}
+        merge=lambda a, b: {word: a.get(word, 0) + b.get(word, 0) for word in {**a, **b}},    # adds the counts
+        transform=lambda pair, counts: [(pair[0], counts[pair[0]])],    # the tuples to send: [("love", 101)]
     )
 
 Hailstorm's library contains the monoid `Sum`. A word count with `Sum` is faster than a bolt with its own function
@@ -30,12 +31,12 @@ For example, a bolt adds the value 5 of partition 0 and the value 1 of partition
 sends the running sums 5 and 6. If the 1 arrives first, the bolt sends 1 and 6. A second bolt that adds these running
 sums gets 11 or 7, which is not exact. A second bolt that keeps only the last running sum always gets 6.
 
-A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
-receiving bolt gets exact results only if its state depends on nothing but the *last* value of each key. (In a snapshot,
-this is the last value below the clock of the snapshot.) Two kinds of states have this property: the newest value by
-version (`Newest`), and the maximum of a value that only grows (`TopN`, `Max`). Sums, counts and means of running values
-do not have this property. The top n by a running mean does not have this property either. The function
-`hailstorm.check` finds and names bolts without this property.
+A bolt may receive the running values of another bolt, for example the new count of a word after each occurrence. The
+results of the receiving bolt are exact only if its state depends on nothing but the *last* value of each key. Two kinds
+of states have this property. `Newest` is the value with the highest version. `Max` and `TopN` are the largest values,
+and are exact if the value of each key only grows. Sums, counts and means of running values are not exact, because they
+depend on every value. `TopN` of running means is not exact either, because a mean can become smaller. The function
+`hailstorm.check` finds bolts whose results are not exact.
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
@@ -82,14 +83,17 @@ class Combining:
 
 
 class Bolt:
-    """A bolt as the user declares it: the monoid of its states, and the functions that Hailstorm calls for each tuple.
+    """A bolt as the user declares it: how it merges its states, and the functions that Hailstorm calls for each tuple.
 
-    `key` returns the key of a tuple in the bolt's state. `key` is None if the bolt was not declared with a key.
-    `mistake` describes a mistake in the declaration, or is None. The topology raises an error with this text and the
-    name of the bolt.
+    monoid      merges states; the order of the merges must not change the result
+    lift        takes a tuple; returns the state that contains only this tuple
+    transform   takes a tuple and the bolt's state; returns the tuples that the bolt sends
+    key         takes a tuple; returns its key in the bolt's state. None if the bolt is declared without a key
+    event_time  takes a tuple; returns its event time (ms since 1970). None if the bolt has no windows
+    combining   the functions with which senders merge the tuples of a batch by key. None if they do not merge tuples
+    mistake     a mistake in the declaration, or None. The topology raises an error with this text and the bolt's name
 
-    Invariants: `monoid` obeys the laws of a commutative monoid. `event_time` is set if and only if the monoid drops old
-    windows. `combining` is set only if `monoid` is a map of states.
+    Invariant: if `combining` is not None, the bolt's state is a map with one state for each key.
     """
 
     def __init__(
@@ -108,9 +112,10 @@ class Bolt:
 
     @classmethod
     def over(cls, monoid: Monoid[Any], transform: Transform, lift: Lift | None = None) -> Self:
-        """Return a bolt whose states belong to `monoid`.
+        """Return a bolt that merges its states with `monoid`, for example with `Sum()`.
 
-        If `lift` is None, the monoid's own method `lift` turns a tuple into a state.
+        `lift` takes a tuple, and returns the state that contains only this tuple. If `lift` is None, the bolt uses the
+        method `lift` of `monoid`. `transform` takes a tuple and the bolt's state, and returns the tuples to send.
         """
         bolt = cls(transform, monoid.empty, monoid.merge, lift or monoid.lift)
         bolt.monoid = monoid
@@ -127,12 +132,15 @@ class Bolt:
     def keyed(
         cls, monoid: Monoid[Any], key: Lift, value: Lift, transform: Transform | None = None, *, combine: bool = False
     ) -> Self:
-        """Return a bolt with one state of `monoid` for each key.
+        """Return a bolt that keeps one state for each key, for example one count for each word.
 
-        If `transform` is None, the bolt sends (key, result) for each tuple, where `result` is the new result of the
-        tuple's key. `key` is also the grouping of the bolt's node, unless the topology declares another grouping. With
-        `combine=True`, the processors that send to the bolt first merge the tuples of a batch. The bolt then calls
-        `transform` once for each key of a batch. The first argument of this call is the key instead of a tuple.
+        `key` and `value` are functions of a tuple. `key` returns the tuple's key, and `value` returns the value that
+        `monoid` merges into the state of this key. If `transform` is None, the bolt sends a pair for each tuple: the
+        key, and the new result for this key. All tuples with the same key go to the same instance of the bolt, unless
+        the topology declares another grouping.
+
+        With `combine=True`, the senders merge the tuples of a batch by key before they send them to the bolt. The bolt
+        then calls `transform` once for each key of a batch, and passes the key instead of a tuple.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:
@@ -151,12 +159,15 @@ class Bolt:
     def windowed(
         cls, windows: WindowsOf, time: EventTime, key: Lift, value: Lift, transform: Transform | None = None
     ) -> Self:
-        """Return a bolt with one state for each window and key.
+        """Return a bolt that keeps one state for each window of event time and each key.
 
-        `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. If `transform` is None,
-        the bolt sends ((key, start), result) for each window that contains the tuple. `start` is the start of the
-        window, or the event time of the first tuple of the session, in ms. `key` is also the grouping of the bolt's
-        node, unless the topology declares another grouping.
+        `time`, `key` and `value` are functions of a tuple. They return its event time (ms since 1970), its key, and the
+        value that enters the state. For example, `windows` is `Tumbling(60_000, MapOf(Sum()))` for the sum of each key
+        in each minute, or `Sessions(60_000, Sum())` for sessions that end after a minute without a tuple.
+
+        If `transform` is None, the bolt sends ((key, start), result) for each window that contains the tuple. `start`
+        is the start of the window in ms. For a session, it is the event time of the first tuple. All tuples with the
+        same key go to the same instance of the bolt, unless the topology declares another grouping.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
         send = transform or (lambda item, state: running(windows, time(item), key(item), state))
@@ -167,19 +178,21 @@ class Bolt:
 
     @property
     def windows(self) -> WindowsOf | None:
-        """The monoid of the bolt if its states are windows of event time; otherwise None.
+        """The windows of event time for which this bolt keeps states, or None if the bolt has no windows.
 
-        The bolt drops each window after the window has ended.
+        The object is the bolt's monoid, so it also merges the states of each window. The bolt drops each window after
+        the window has ended.
         """
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if each window needs a map from keys to states, but has no such map; otherwise None.
+    """Return an error message if a bolt's windows would mix the values of different keys. Otherwise return None.
 
-    If the bolt has its own function `transform`, the state of a window may be something else than a map, for example
-    the n largest values (`TopN`). But a single sum or mean is always an error, because it would mix the values of all
-    keys.
+    The state of a window must be a map (`MapOf`) that contains a separate state for each key. A single sum or mean for
+    the whole window is an error, because it mixes the values of all keys. Other states without a map are allowed if the
+    user writes `transform` (`has_transform`). An example is `TopN`, the n largest values of the window. `Sessions`
+    always keeps the keys apart.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

@@ -107,7 +107,7 @@ class Clock(Mapping[TopicPartition, int]):
         return Clock({**self._offsets, **offsets})
 
     def to_value(self) -> EncodedClock:
-        """Return the clock as the codec stores it: `[(topic, partition, offset)]`, sorted."""
+        """Return the offsets of this clock as a sorted list with one (topic, partition, offset) for each partition."""
         return [(partition.topic, partition.partition, self._offsets[partition]) for partition in sorted(self._offsets)]
 
     @classmethod

@@ -32,10 +32,13 @@ content for each kind:
     t         tuples of n items: the number n, then n columns; column i contains item i of each tuple
     v         all other values: each value with its tag
 
-For example, the dict {"sun": 2, "fog": 1} has 18 bytes. This is their content, with numbers in decimal:
-    m                            a dict follows
-    2 s (2 b 3 3) 6 "sunfog"     the column of keys: 2 strings, the column of their lengths, 6 bytes of text
-    2 b 2 1                      the column of values: 2 ints of 1 byte each
+For example, the codec encodes the dict {"sun": 2, "fog": 1} as 18 bytes. Each letter and each number in the left
+column is one byte:
+    m              the value is a dict
+    2 s            its keys are a column of 2 strings (kind s); the next two lines are the content of this column
+    2 b 3 3            the lengths of the strings: a column of 2 ints of one byte each (kind b), which are 3 and 3
+    6 "sunfog"         the size of the text in bytes, and the text of both strings
+    2 b 2 1        its values are a column of 2 ints of one byte each (kind b), which are 2 and 1
 
 Limits: before the decoder allocates memory, it compares every count and length with the number of bytes that are left.
 The codec accepts at most 100 levels of containers inside containers.
@@ -59,7 +62,10 @@ T = TypeVar("T")
 
 
 class RegisteredType(NamedTuple):
-    """A type of the user, with the functions that convert its objects to values of the codec and back."""
+    """A type that the user has added to the codec with `register`.
+
+    `to_value` converts an object of this type to a value that the codec supports. `from_value` converts it back.
+    """
 
     name: str
     to_value: Callable[[Any], Any]

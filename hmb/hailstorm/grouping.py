@@ -1,15 +1,18 @@
-"""Groupings: functions that select the instance of a node to which a tuple goes.
+"""Groupings: if a bolt or a sink runs as several instances, its grouping decides which instance receives a tuple.
 
-A node with parallelism 3 has three instances. A *grouping function* maps a tuple to its key. The hash of this key
-modulo 3 is the number of the instance, so all tuples of one key reach the same instance. For example, all tuples with
-#love reach the instance `count-2`, so the count of #love there is complete.
+For example, a bolt counts hashtags and runs as three instances: `count-0`, `count-1` and `count-2`. Its *grouping
+function* takes a tuple and returns the key of the tuple, here the hashtag. The hash of the key modulo 3 is the number
+of the instance that receives the tuple. All tuples with one hashtag therefore reach the same instance, and the count of
+this hashtag is complete.
 
 A bolt can store a separate value for each key, for example a count for each hashtag. The grouping must then send all
 tuples with the same key to the same instance of the bolt. Suppose that two instances receive tuples with #love. Each
 instance then counts only some of these tuples, and sends a count of #love that is too low.
 
-A bolt that is declared with a key (`Bolt.keyed`, `Bolt.windowed`) therefore uses this key as its grouping, unless the
-topology declares another grouping. The function `hailstorm.check` finds a grouping that separates the tuples of a key.
+`Bolt.keyed` and `Bolt.windowed` make a bolt with one state for each key. By default, the grouping of such a bolt is the
+function that returns this key, so all tuples with the same key reach the same instance. The topology can declare
+another grouping. If this grouping sends tuples with the same key to different instances, no instance has the complete
+state of the key. The function `hailstorm.check` reports this mistake.
 
 The sender and the receiver of a tuple may be different processes that were started at different times. The hash of a
 key must be the same in all processes. Python's `hash` of a string is salted, and therefore differs from process to
@@ -40,7 +43,7 @@ def first(item: Any) -> Any:
 
 
 def whole(item: Any) -> Any:
-    """Return the whole tuple as its key."""
+    """Return the tuple itself. With this function as the grouping, the whole tuple is the key."""
     return item
 
 
@@ -63,7 +66,7 @@ class Router:
         self._instances: dict[Any, int] = {}
 
     def instances(self, tuples: Sequence[Any]) -> list[int]:
-        """Return the instance number of each tuple."""
+        """Return, for each tuple, the number of the instance that receives this tuple."""
         known, group, numbers = self._instances, self._group, []
         for item in tuples:
             key = group(item)

@@ -10,25 +10,25 @@ if this number is the number of the current master state. Without this rule, a s
 spout's report of the previous pause would look like an answer to the current pause. But the spout has not paused again
 yet, and may read further records.
 
-The negotiator reads the values that the processors write, and each processor reads the value that the negotiator
-writes:
-    negotiator   writes  master             reads   living/*
-    count-0      writes  living/count-0     reads   master
+The negotiator and the processors exchange their values through the *nodes* of the registry. A node is a value with a
+path, like a small file. The negotiator writes the master state into the node `master`, and each processor reads this
+node. A processor, for example `count-0`, writes its report into its own node `living/count-0`. The negotiator reads the
+nodes of all processors.
 
-This example shows how the master state and two reports change in one round of the snapshot protocol. The spout `tags-0`
-pauses before offset 7, so the snapshot has the clock C = (tags-0: 7). Then the bolt `count-0` splits its state at C,
-and stores a snapshot:
-    master                         living/tags-0        living/count-0
-    Flowing(None)
-    SpoutsPaused                   position 7
-    SpoutsPaused(C)                                     split at C
-    Flowing(C)                     position None        stored C
-    Flowing(None), completed C
+This example shows how a topology takes a snapshot. The negotiator writes one phase after the other into the master
+state. In three of these phases, it waits for reports, here of the spout `tags-0` and the bolt `count-0`:
+    phase              report of a processor
+    Flowing(None)      no report: the topology processes records, and takes no snapshot
+    SpoutsPaused       tags-0 has paused before offset 7, so the clock C of the snapshot is (tags-0: 7)
+    SpoutsPaused(C)    count-0 has split its state at C: the snapshot gets no tuples of offset 7 or later
+    Flowing(C)         count-0 has stored its snapshot at C, while tags-0 reads again
+    Flowing(None)      no report: the snapshot is complete, so the master state contains C as `completed`
 
-Each recovery begins a new epoch. The master state and each report contain the epoch in which they were written, so the
-negotiator and the processors can ignore values of an older epoch.
+After a crash, all processors restart in a new *epoch*, which is a number. The negotiator's master state and the report
+of each processor contain the epoch in which they were written. The negotiator and the processors can therefore ignore
+values of an older epoch.
 
-Source: Hailstorm, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
+Source: the Hailstorm paper, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class DeliveryState(LabeledEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the group never delivers a record in this state again."""
+        """Whether this state is final. The group never again delivers a record that has reached a final state."""
         return self in FINAL_STATES
 
 

@@ -53,7 +53,10 @@ class ShareState(NamedTuple):
         )
 
     def as_snapshot(self) -> ShareState:
-        """Return this state for a new snapshot: the snapshot epoch is greater by 1, and no update has followed yet."""
+        """Return this state as the content of a new ShareSnapshot record. The snapshot epoch increases by 1.
+
+        `updates`, the number of ShareUpdate records after the newest snapshot, becomes 0.
+        """
         return self._replace(snapshot_epoch=self.snapshot_epoch + 1, updates=0)
 
 
@@ -147,7 +150,11 @@ def _decoded(batch: ShareSnapshotValue.StateBatch) -> StateBatch:
 
 
 class WithState(Protocol):
-    """A range of records in a journal record or in a request. `delivery_state` is the number of the delivery state."""
+    """A range of offsets whose records have the same delivery state, for example Acknowledged.
+
+    The coordinator reads such ranges from its journal and from requests. There, a delivery state is a number: the value
+    of a `DeliveryState`, for example 2 for Acknowledged.
+    """
 
     delivery_state: int
 

@@ -57,10 +57,10 @@ class _Process:
 
 
 class _Quota:
-    """Computes how many tasks a member may own (`limit`).
+    """Computes `limit`, the largest number of tasks that a member may own, so that the tasks are divided evenly.
 
-    A member that has reached the limit gets no more tasks. The other members share the remaining tasks, so their limit
-    can change.
+    The limit is the average number of tasks of a member, rounded up. For example, the limit is 3 for 7 tasks and 3
+    members. When one member owns 3 tasks, the other 2 members share the other 4 tasks, so the limit becomes 2.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -68,9 +68,10 @@ class _Quota:
         self.limit = ceil(tasks / members)
 
     def count(self, size: int) -> None:
-        """Count a task that a member has just got. The member now has `size` tasks.
+        """Count one more task of a member. `size` is the number of tasks that this member now owns.
 
-        If the member has reached the limit, compute a new limit for the other members.
+        If `size` has reached `limit` (the largest allowed number), the member gets no more tasks. The other members
+        share all remaining tasks, so compute `limit` again for them.
         """
         if size == self.limit:
             self._members -= 1
@@ -154,9 +155,10 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a member that already has the state of the task, and that may now get it as a standby task.
+        """Return a new standby owner of `task`: a member that already has a copy of the task's state.
 
-        Return None if no such member exists.
+        Skip a member if it has reached the largest allowed number of tasks, or if its process already has this task.
+        Return None if no member remains.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

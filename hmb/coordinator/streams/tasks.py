@@ -62,7 +62,7 @@ class OwnedTasks:
         return bool(self.active or self.standby)
 
     def overlap(self, tasks: Tasks) -> bool:
-        """Return whether at least one task has the same role in both objects."""
+        """Return whether this object and `tasks` share a task: one that is active in both, or standby in both."""
         return not (tasks.active.isdisjoint(self.active) and tasks.standby.isdisjoint(self.standby))
 
     def include(self, tasks: Tasks) -> bool:
@@ -71,7 +71,10 @@ class OwnedTasks:
 
 
 def tasks_in(subtopologies: Iterable[TasksOfSubtopology]) -> frozenset[TaskId]:
-    """Return the tasks that a record or a message contains."""
+    """Return the ids of all tasks in `subtopologies`. Each element lists the tasks of one subtopology.
+
+    For example, the element with the id "0" and the partitions [0, 1] contains the tasks 0_0 and 0_1.
+    """
     return frozenset(TaskId(each.subtopology_id, number) for each in subtopologies for number in each.partitions)
 
 
@@ -84,7 +87,10 @@ def numbers_by_subtopology(tasks: Iterable[TaskId]) -> dict[str, list[int]]:
 
 
 def task_ids(tasks: Iterable[TaskId]) -> list[TaskIds]:
-    """Return the tasks for a message or a record: one object for each subtopology."""
+    """Return `tasks` in the form of messages and records: one `TaskIds` for each subtopology, with its partitions.
+
+    For example, the tasks 0_0 and 0_1 become one `TaskIds` with the subtopology id "0" and the partitions [0, 1].
+    """
     return [
         TaskIds(subtopology_id=subtopology, partitions=numbers)
         for subtopology, numbers in numbers_by_subtopology(tasks).items()

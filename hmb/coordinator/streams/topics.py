@@ -107,7 +107,11 @@ def configure(topology: Topology, topics: ClusterTopics) -> ConfiguredTopology:
 
 
 class _Counts:
-    """The partition counts of a topology's topics. `decided` contains the counts of repartition topics."""
+    """Computes the number of partitions of each topic that a topology needs.
+
+    `decided` maps the name of a repartition topic to its number of partitions, as soon as this number is known. A
+    *repartition topic* is an internal topic: one part of the application writes it, and another part reads it.
+    """
 
     def __init__(self, topology: Topology, topics: ClusterTopics) -> None:
         self._subtopologies: list[Subtopology] = sorted(topology.subtopologies, key=lambda each: each.subtopology_id)
@@ -170,7 +174,13 @@ class _Counts:
                 self._enforce(sources, own)
 
     def _enforce(self, sources: list[str], repartition: list[str]) -> None:
-        """Give all topics of a copartition group the same partition count: the count of its source topics, if any."""
+        """Give all topics of a copartition group the same partition count. A task joins these topics by key.
+
+        `sources` and `repartition` are the names of the group's source topics and repartition topics. The count is that
+        of the source topics. If the group has no source topic, the count is the one that the application has chosen for
+        a repartition topic. If no count is chosen, the count is the largest one of the repartition topics. Raises
+        TopicProblem if source topics have different counts, or if a chosen count differs from the count of the group.
+        """
         fixed = [name for name in repartition if self._repartition[name]]
         count = self._common(sources) or self._common(fixed) or max(map(self._count, repartition), default=0)
         for name in repartition:

@@ -100,10 +100,13 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Load all transactional ids. Then complete each transaction that is decided but not complete.
+        """Load all transactional ids. Then write the missing markers of transactions with a stored decision.
 
-        First wait until the groups are loaded: if a transaction contains committed offsets, its marker is written to
-        the journal of the groups.
+        The decision is to commit or to abort the transaction. A crash can have interrupted the writing of its markers.
+
+        This method first waits until the broker has loaded all groups. The reason: if a transaction contains committed
+        offsets, one of its markers belongs in the journal of the groups. The broker must load this journal before it
+        appends a marker.
         """
         while not self._markers.groups.loaded.wait(STOP_CHECK_INTERVAL):
             if self._stopping.is_set():
@@ -212,9 +215,11 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Change a transactional id, and store the new value. If the change decides a transaction, write its markers.
+        """Compute the new value of a transactional id (`entry`) with `change`, store the value, and return it.
 
-        `_write` explains `patience`. Raises the errors of `change` and of `_write`.
+        The new value can contain the decision to commit or to abort a transaction. In this case, also write the markers
+        of this transaction, and return the value after the end of the transaction. If another thread changes the same
+        id, wait for at most `patience` seconds. Raises the errors of `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
         if not after.is_prepared:

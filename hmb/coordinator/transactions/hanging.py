@@ -12,12 +12,15 @@ in a log, but not open in the coordinator's state, the broker writes a new marke
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.
 
-For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit, but a disk
-error destroys the COMMIT marker in the log of weather-0. In this log, the transaction is open again. At its next start,
-the broker finds the stored state with the same epoch, and writes a new COMMIT marker.
+For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit and epoch 3
+for producer 7. Then a disk error destroys the COMMIT marker in the log of the partition weather-0, so the transaction
+is open again in this log. At its next start, the broker compares the log with the coordinator's state. Producer 7 has
+epoch 3 in both, and the state is CompleteCommit, so the transaction was committed. The broker therefore writes a new
+COMMIT marker into the log.
 
-Hanging transactions are rare. At its start, the broker first recovers its logs, which restores most lost markers. Only
-then does it search for hanging transactions.
+Hanging transactions are rare. A transaction hangs (stays open in a log) if the disk has lost the marker that ends it.
+At its start, the broker first repairs its logs, and restores most lost markers (storage/recovery/repair.py). After the
+repair, the broker searches for transactions that still hang.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """

@@ -61,7 +61,10 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]
 
 
 def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
-    """Return the record to write for a transactional id, in a list. For an expired id, the record is a tombstone."""
+    """Return a list with one journal record, which stores the complete state of a transactional id.
+
+    If the id has expired, the record is a tombstone: its value is null, and it deletes the id.
+    """
     key = encode_key(TransactionLogKey(transactional_id=transaction.transactional_id))
     if transaction.state is TransactionState.DEAD:
         return [(key, None)]

@@ -6,15 +6,19 @@ decision, and cannot change it any more. If the broker crashes before the journa
 CompleteAbort, the broker writes the markers again after its restart. The two steps are the two phases of a two-phase
 commit: first the record in the journal, then the markers.
 
-The coordinator's response to a request depends on the state of the transactional id:
+The next table shows how the coordinator handles three requests of a producer in each state of the transactional id.
+The names in capital letters are errors. `Prepare...` is PrepareCommit or PrepareAbort, and `Complete...` is
+CompleteCommit or CompleteAbort:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
-    Empty            starts a transaction      INVALID_TXN_STATE (*)        a new epoch
-    Ongoing          adds partitions           commits or aborts            aborts, CONCURRENT_TRANSACTIONS
+    Empty            starts a transaction      INVALID_TXN_STATE (3)        returns a new epoch
+    Ongoing          adds partitions           commits or aborts            aborts the transaction (1)
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
-    Complete...      starts a transaction      the earlier response (*)     a new epoch
-    (*) A producer with transaction version 2 (KIP-890) can also abort in the states Empty, CompleteCommit and
-        CompleteAbort, where no transaction is open. After an error, such a producer does not know whether its first
-        record has reached the broker and so has started a transaction.
+    Complete...      starts a transaction      repeats its response (2, 3)  returns a new epoch
+    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must repeat the request.
+    (2) The producer repeats its EndTxn request, for example because the first response was lost. If it requests a
+        commit after an abort, or an abort after a commit, the response is the error INVALID_TXN_STATE.
+    (3) A producer with transaction version 2 (KIP-890) can abort in these states, although no transaction is open.
+        After an error, such a producer does not know whether its first record has started a transaction.
 
 The coordinator itself aborts a transaction in two cases: a newer producer starts with the same transactional id, or the
 transaction exceeds its timeout. The coordinator first increases the epoch, in the state PrepareEpochFence, and then

@@ -239,7 +239,10 @@ class Transaction(NamedTuple):
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
-        """Return the completed transaction. The caller has already written all markers of the decided transaction."""
+        """Return the value of this transactional id after the end of its transaction.
+
+        The caller has already written a COMMIT or ABORT marker to each partition of the transaction.
+        """
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}

@@ -1,4 +1,4 @@
-"""`check` tests whether a bolt obeys the monoid laws, and whether a topology's result depends on the order of events.
+"""The function `check` searches for mistakes in a bolt or a topology that would make the results wrong.
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
 The function makes states from sample tuples, and tests the monoid laws with these states. If a law does not hold,
@@ -30,10 +30,11 @@ contains this memory, and a replay changes it a second time. The check calls eac
 The check reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not
 change the result of the second call, the check cannot find this mistake.
 
-**Late tuples.** In a real run, the spouts leave out late records. A tuple can still be late at a bolt, because its
-partition had no records for a while (it was idle). In the simulation, no partition is ever idle. A tuple can then be
-late at a bolt for only one reason: the bolt's function `time` returns an earlier time than the spout's `event_time`.
-The check reports such a bolt.
+**Late tuples.** A tuple is late at a bolt if the bolt has already closed the windows of the tuple. In a real run, a
+partition can have no records for a while. A bolt then closes windows without waiting for this partition, so the next
+tuples of this partition can be late. In the simulation, a bolt always waits for all partitions. A tuple can then be
+late for only one reason: the bolt's function `time` returns an earlier time for the tuple than the function
+`event_time` of the spout. The check reports such a bolt.
 
 An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.
 

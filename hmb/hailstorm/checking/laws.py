@@ -1,4 +1,11 @@
-"""The check of one bolt: the laws of its monoid, the monoid's faster operations, and the purity of its functions."""
+"""Checks a bolt: the functions that merge tuples into its state, and the function that makes tuples from this state.
+
+The check of a bolt calls the bolt's functions with sample tuples, and searches for mistakes of these kinds:
+- The codec cannot store a state of the bolt, or a stored state differs from the original.
+- `merge` breaks a law. For example, merge(a, b) and merge(b, a) differ for two states a and b.
+- `absorb` or `view` has another result than `merge`. These two functions are faster forms of `merge`.
+- A function is not pure: it changes its arguments, or a second call with the same arguments has another result.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +25,11 @@ ROUNDS = 100  # the number of times that each law is tested, each time with othe
 
 
 def bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Iterator[str]:
-    """Yield the first problem of each kind. The kind is the part of the text before the first colon."""
+    """Yield the problems of a bolt as texts, but only the first text of each kind of problem.
+
+    A text begins with the kind of the problem and a colon. `tuples` are the sample tuples for which the function checks
+    the bolt.
+    """
     seen = set()
     for problem in _problems(bolt, tuples, chance):
         kind = problem.partition(":")[0]
@@ -52,10 +63,11 @@ def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Itera
 
 
 def changed_call(function: str, result: Any, again: Callable[[], Any], argument: Any) -> Iterator[str]:
-    """Yield a problem if a function is not pure: the first call returned `result`, but `again()` returns another value.
+    """Yield a problem if a function of the user returns two different values for the same argument.
 
-    `argument` is the argument of both calls. The function compares the encoded results. If the codec cannot encode one
-    of them, the function yields nothing.
+    `function` is the name of the user's function. Its first call returned `result`, and `again()` makes the second
+    call. Both calls have the argument `argument`. Two results are equal if their encoded bytes are equal. If the codec
+    cannot encode one of them, `changed_call` yields no problem.
     """
     try:
         is_equal = encode(again()) == encode(result)
@@ -69,7 +81,7 @@ def changed_call(function: str, result: Any, again: Callable[[], Any], argument:
 
 
 def _outputs(bolt: Bolt, item: Any) -> list[Any]:
-    """Return the outputs of a stateless bolt for a tuple."""
+    """Return the tuples that a bolt without a state sends when it receives the tuple `item`."""
     return list(bolt.transform(item, None))
 
 
@@ -114,7 +126,7 @@ def _has_float(state: Any) -> bool:
 
 
 def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
-    """Yield a problem for each faster operation of the monoid (`absorb`, `view`) whose result differs from `merge`."""
+    """Yield a problem if `absorb` or `view`, the faster forms of `merge`, has another result than `merge`."""
     monoid = bolt.monoid
     merged = monoid.merge(a, b)
     if (absorbed := monoid.absorb(_copy(bolt, a), _copy(bolt, b))) != merged:

@@ -1,8 +1,9 @@
 """Converts values to short texts, for the messages of `check`.
 
-A state can contain thousands of entries, and the exact total of `Mean` has more than 300 digits. A message that showed
-such a state completely would hide the problem. The functions of this module shorten long numbers and long values. For
-two large maps that differ, `show_difference` shows only one entry that differs.
+A message of `check` shows states of the user's topology. A state can have thousands of entries, or a number with more
+than 300 digits. (`Mean` stores sums of floats as such numbers, so that no digit is lost.) In a message with a complete
+state, a user would not find the problem. The functions of this module therefore shorten long numbers and long values.
+If two large maps differ, `show_difference` shows only one entry that differs.
 """
 
 from __future__ import annotations

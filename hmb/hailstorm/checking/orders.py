@@ -1,7 +1,7 @@
 """Checks whether tuples reach each node, and whether the results are the same in many orders of events.
 
-For the groupings, the module checks that the grouping of each bolt sends all tuples with the same key to the same
-instance.
+The check of a topology also tests the grouping of each bolt. The grouping decides which of the bolt's parallel
+instances receives a tuple. It must send all tuples with the same key to the same instance.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MAX_LATE_SHARE = 0.25  # the largest share of late records that is no problem
 
 @dataclass
 class Observed:
-    """The observations about one node in the first run of the simulation.
+    """The observations of the check about one spout or bolt, in its first run of the topology.
 
-    tuples   the tuples that a spout made, or that a bolt received
-    changed  problems of functions that are not pure: the check calls `convert` of a spout and `transform` of a
-             stateless bolt twice with the same arguments, and the second call returned another value
-    raised   the exceptions that `convert` of a spout raised; a run sends these records to the dead-letter topic
+    tuples   the tuples that the spout made, or that the bolt received
+    changed  the problems of a function that returned different values for the same arguments: the function `convert` of
+             a spout, or the function `transform` of a bolt without a state
+    raised   the exceptions that the function `convert` of a spout raised
     """
 
     tuples: list[Any] = field(default_factory=list)
@@ -65,7 +65,11 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
 
 
 def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
-    """Return the number of late records, for each spout that has late records. `records` contains all records."""
+    """Return how many of the `records` are late and are therefore left out: spout name -> number of late records.
+
+    A spout reads a topic. A record is late if its event time is too far below the newest event time of its partition.
+    Spouts without late records are not in the result.
+    """
     found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
     return {name: count for name, count in found.items() if count}
 
@@ -83,7 +87,7 @@ def _late_problems(topology: Topology, records: Mapping[str, Partitions], first:
 
 
 def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: Seen, seed: int) -> Iterator[str]:
-    """Yield the problems of one node that do not depend on the order of events."""
+    """Yield the problems of one spout or bolt (`node`). `_order_problems` finds problems with the order of events."""
     tuples = seen[node.name].tuples
     changed = seen[node.name].changed[:1]
     yield from changed
@@ -105,7 +109,11 @@ def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: S
 
 
 def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iterator[str]:
-    """Yield a problem if the grouping can send two tuples with the same state key to different instances."""
+    """Yield a problem if two tuples with the same key can go to different instances of a bolt.
+
+    If a bolt runs as several instances, the function `node.group` decides which instance receives a tuple. All tuples
+    with the same key must go to the same instance, because this instance stores the state of the key.
+    """
     if node.parallelism == 1:
         return
     found: dict[Any, tuple[Any, Any]] = {}  # key -> (grouping, tuple) of the first tuple with this key
@@ -122,9 +130,9 @@ def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iter
 
 
 def _keys(bolt: Bolt, item: Any) -> list[Any]:
-    """Return a list with the key of a tuple in the bolt's state.
+    """Return a list with one element: the key under which the bolt stores the tuple `item` in its state.
 
-    The list is empty if the state has no keys, or if the check does not know the keys.
+    The list is empty if the bolt's state has no keys, or if this function cannot find the key of the tuple.
     """
     if bolt.key is not None:
         return [bolt.key(item)]

@@ -1,6 +1,7 @@
-"""Finds the dead letters and the event times in the sample records of a check.
+"""Finds sample records that a topology cannot convert to tuples (its dead letters), and the range of the event times.
 
-A dead letter is a record for which the spout's function `convert` raises an error.
+A spout reads the records of a topic, and its function `convert` makes a tuple from each record. If `convert` raises an
+error for a record, this record is a *dead letter*.
 
 The function `event_times` returns the smallest and the largest event time of each spout. These two times show a
 frequent mistake: the spout's function `event_time` must return ms since 1970, but returns seconds. All times are then
