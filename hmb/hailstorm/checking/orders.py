@@ -33,8 +33,7 @@ class Observed:
     """The observations of the check about one spout or bolt, in its first run of the topology.
 
     tuples   the tuples that the spout made, or that the bolt received
-    changed  the problems of a function that returned different values for the same arguments: the function `convert` of
-             a spout, or the function `transform` of a bolt without a state
+    changed  messages about functions that returned different values when they were called twice with the same arguments
     raised   the exceptions that the function `convert` of a spout raised
     """
 
