@@ -41,9 +41,11 @@ from hmb.hailstorm.clock import Clock
 
 
 class MasterPhase(Enum):
-    """The phases of a topology, with the Hailstorm paper's names. The negotiator decides when the next phase begins.
+    """The phases of a topology, for example at its start, while data flows, or during a snapshot.
 
-    The name of a phase contains `(clock)` if the phase has a clock.
+    The negotiator decides when the next phase begins. The names of most phases come from the Hailstorm paper. In the
+    two phases whose names contain `(clock)`, the topology takes a snapshot. The clock of a snapshot contains one offset
+    for each partition, and the snapshot covers the records below these offsets.
     """
 
     DISCONNECTED = "Disconnected"
@@ -58,19 +60,18 @@ class MasterPhase(Enum):
 
 @dataclass(frozen=True)
 class MasterState:
-    """The phase of the topology, its clock and its epoch.
+    """The newest decision of the negotiator: the phase of the topology, and the values that this phase needs.
 
-    The negotiator writes this value to the registry's node `master`. Some fields are used only in one or two phases.
-    The lines of these fields begin with the names of the phases, for example `SpoutsRewind:`.
+    The negotiator writes this value to the registry's node `master`, and all processors read it there. A clock contains
+    one offset for each partition. A snapshot at a clock covers the records below these offsets.
 
     epoch        the number of this start of the topology; each recovery begins a new epoch
     number       the number of this master state in its epoch, from 0
-    clock        SpoutsRewind: the clock to which the spouts rewind;
-                 SpoutsPaused(clock) and Flowing(clock): the clock of the snapshot that the processors take
-    snapshot     SpoutsRewind: the clock of the snapshots to restore; None if all states begin empty
-    completed    the newest clock at which every processor has saved its state
-    ending       whether the snapshot in progress is the last one: the spouts stay paused
-    error        Ended: the error that ended the topology, or None
+    clock        while the spouts rewind: the clock at which they begin; during a snapshot: the clock of this snapshot
+    snapshot     while the spouts rewind: the clock of the snapshot to restore, or None if all states begin empty
+    completed    the clock of the newest complete snapshot, for which every processor has saved its state
+    ending       whether the topology ends after the snapshot in progress; the spouts then stay paused
+    error        at the end: the error that ended the topology, or None
     """
 
     phase: MasterPhase

@@ -1,9 +1,10 @@
 """The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
 
-A tuple alone does not show whether it belongs to a snapshot. A *payload* therefore adds the origin of the tuple. The
-origin is the partition and the offset of the record from which the spout made the first tuple. When a bolt computes
-output tuples from an input tuple, it copies the origin of the input tuple to the output tuples. Every tuple of the
-topology can therefore be compared with a clock.
+A snapshot has a *clock*, which contains one offset for each partition. The snapshot covers exactly the tuples that come
+from records below these offsets. A processor must therefore know from which record a tuple comes. A *payload* is a
+tuple together with its *origin*: the partition and the offset of this record. When a bolt computes output tuples from
+an input tuple, it copies the origin of the input tuple to the output tuples. To decide whether a tuple belongs to a
+snapshot, a processor compares the offset in the tuple's origin with the offset in the clock.
 
 One record may become several tuples at a sink, because a bolt returns zero or more tuples, and because a topology may
 have several paths. Four values identify a tuple: its partition, its offset, its path and its *number*. The path names
@@ -20,12 +21,13 @@ time than a bolt's work on this payload. These are the columns and fields of one
     offsets     [7, 8, 10]                       the offset from which each tuple originates, ascending
     numbers     None, or [(0, 0), (0, 1) ...]    for each tuple: its output number (0, 1 ...) at each node of `path`;
                                                  None: each node made exactly one tuple from each input
-    tuples      [("love", 101), ("sun", 3) ...]
-    mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
-    times       tags-0: 1398902400000            the sender's time mark of each partition, an event time in ms
+    tuples      [("love", 101), ("sun", 3) ...]  the tuples themselves
+    mark        tags-0: 11, tags-1: 40           low water mark: the sender's later tuples have these offsets or higher
+    times       tags-0: 1398902400000            time mark: the sender's later tuples have this event time (ms) or later
 
-A `Payloads` object may have no tuples. The sender then has no tuples for this receiver, and only reports its progress
-by the low water mark.
+If a sender has no tuples for a receiver, it sends a `Payloads` object without tuples. This object still contains the
+sender's low water mark. For each partition, the low water mark is the offset below which the sender will send no more
+tuples. The receiver needs this mark, because it shows when all tuples for a snapshot have arrived.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """
@@ -56,10 +58,16 @@ class TupleId(NamedTuple):
 
 @dataclass(slots=True)
 class Payloads:
-    """The payloads of one partition that one processor sends to another processor.
+    """Tuples that one processor sends to another processor, with their origins. All come from the same partition.
 
-    Invariants: `offsets` and `tuples` have the same length. `numbers` also has this length, or is None. `offsets` are
-    in ascending order. `mark` is a clock: all later tuples of this sender come from records at or above this clock.
+    For each tuple in `tuples`, the list `offsets` contains the offset of the record from which the tuple comes.
+    `numbers` contains its output numbers: one number for each node in `path`, the position of the tuple among the
+    outputs of this node for one input. `numbers` is None if every node made exactly one output from each input.
+
+    `mark` contains one offset for each partition. All later tuples of this sender come from records at these offsets or
+    higher ones.
+
+    Invariants: the lists have the same length, and `offsets` is in ascending order.
     """
 
     epoch: int
@@ -83,13 +91,13 @@ class Payloads:
         return [TupleId(topic, partition, offset, path, n) for offset, n in zip(self.offsets, numbers, strict=True)]
 
     def slice(self, begin: int, end: int) -> Payloads:
-        """Return a copy with the same mark and times, but only with the rows from `begin` to `end` - 1."""
+        """Return a copy with only the tuples from index `begin` to `end` - 1, and with their offsets and numbers."""
         rows = slice(begin, end)
         numbers = self.numbers and self.numbers[rows]
         return replace(self, tuples=self.tuples[rows], offsets=self.offsets[rows], numbers=numbers)
 
     def select(self, rows: list[int]) -> tuple[list[Any], list[int], list[Number] | None]:
-        """Return the tuples, offsets and numbers of these rows."""
+        """Return the lists `tuples`, `offsets` and `numbers` with only the entries at the indexes in `rows`."""
         tuples, offsets, numbers = self.tuples, self.offsets, self.numbers
         return [tuples[n] for n in rows], [offsets[n] for n in rows], numbers and [numbers[n] for n in rows]
 

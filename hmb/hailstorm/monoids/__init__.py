@@ -1,4 +1,4 @@
-"""Commutative monoids: the states of bolts, and the reason why Hailstorm allows no other states.
+"""Commutative monoids: states that can be merged in any order. A bolt (a step of a topology) has such a state.
 
 A commutative monoid is a set of states with an empty state and an operation `merge`. Three laws hold for all states a,
 b and c:
@@ -7,9 +7,10 @@ b and c:
     merge(a, b) == merge(b, a)                        commutativity
 
 Three examples of commutative monoids are whole numbers with 0 and +, sets with the empty set and union, and maps whose
-values belong to a commutative monoid. With such states, exactly-once results are cheap, because a bolt may process its
-tuples in any order. The state of a bolt is the merge of one small state for each tuple. By the laws, the order and the
-grouping of these merges do not matter.
+values belong to a commutative monoid. The state of a bolt (a step of a topology) belongs to a commutative monoid. It is
+the merge of many small states, one for each tuple that the bolt has processed. In a commutative monoid, neither the
+order nor the grouping of merges changes the result. A bolt may therefore process its tuples in any order. If it
+processes some tuples again after a crash, their order may differ from the first time.
 
 A snapshot belongs to a clock C, which contains an offset for each partition. A tuple is below C if the offset of its
 record is below the offset of C, and above C otherwise. While the topology takes the snapshot, a bolt receives tuples
@@ -19,8 +20,10 @@ When the state A is complete, the bolt saves A as its snapshot at clock C. Durin
 tuples and all later tuples into a second state B. The bolt then continues with merge(A, B), as if it had never split
 its state.
 
-After a crash, the bolt loads the state A of the snapshot, and receives the tuples above the snapshot's clock again. The
-order of these tuples may differ from the first time, but the bolt arrives at the same state.
+After a crash, each bolt loads its state from a snapshot. The snapshot has a clock, which contains one offset for each
+partition, and the loaded state covers the tuples from records below these offsets. The bolt then receives all other
+tuples, also those that it had already received before the crash. They may arrive in another order than before, but the
+order of merges does not matter. The bolt therefore reaches the same state as in a run without a crash.
 
 Two kinds of states look like commutative monoids, but are not:
 - Floats under addition. This addition is not associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and
@@ -29,7 +32,8 @@ Two kinds of states look like commutative monoids, but are not:
   largest value of each key and adds nothing. Its result is correct only if the value of a key never becomes smaller,
   and `TopN` does not check this.
 
-The function `hailstorm.check` tests the laws on a user's own states.
+Users can define monoids of their own. The function `hailstorm.check` tests such a monoid: it searches for states that
+break one of the three laws (identity, associativity, commutativity).
 
 Read in this order:
 - `base`         `Monoid`: the operations, and faster operations (`absorb`, `view`) that a bolt calls for each tuple

@@ -24,9 +24,12 @@ S = TypeVar("S")
 
 
 class Monoid(ABC, Generic[S]):
-    """A commutative monoid over states of type S.
+    """A kind of state that a bolt can have: an empty state, and an operation that merges two states of type S.
 
-    Invariants: `merge` is associative and commutative, `empty()` is its identity, and `merge` changes neither argument.
+    In mathematics, this is a *commutative monoid*. Neither the order nor the grouping of merges may change the result.
+
+    Invariants: for all states a, b and c, merge(a, b) equals merge(b, a), and merge(merge(a, b), c) equals
+    merge(a, merge(b, c)). merge(empty(), a) equals a. The method `merge` does not change its arguments.
     """
 
     @abstractmethod
@@ -67,15 +70,16 @@ class Monoid(ABC, Generic[S]):
         return state
 
     def size(self, state: S) -> int:
-        """Return the number of entries of a state. Displays of a running topology show this number."""
+        """Return the number of entries of a state. The live display of a running topology shows this number."""
         return len(state) if hasattr(state, "__len__") else 1
 
     def describe(self) -> str:
-        """Return the kind of the states as text, for example "MapOf(Sum())".
+        """Return a text that describes the kind of the states, for example "MapOf(Sum())".
 
-        A snapshot store keeps this text, and refuses a topology with another text. Two monoids have the same text only
-        if each monoid can read the states of the other monoid. A monoid with parameters therefore overrides this
-        method.
+        A snapshot store keeps this text for each bolt. If a bolt has another text when its topology starts again, the
+        store refuses the topology, because the new monoid may not be able to read the old states. So two monoids whose
+        states differ need different texts. If a monoid has parameters on which its states depend, it overrides this
+        method and adds the parameters to the text, for example "HyperLogLog(12)".
         """
         return f"{type(self).__name__}()"
 

@@ -26,7 +26,7 @@ UNITS = 1 << UNIT_BITS  # the number of units in 1.0
 
 
 def to_units(number: float) -> int:
-    """Return a number as a multiple of 2**-1074. Raises ValueError for NaN and infinity."""
+    """Return how many units of size 2**-1074 `number` contains. Raises ValueError for NaN and infinity."""
     if not math.isfinite(number):
         raise ValueError(f"{number} cannot be added exactly: leave it out in `convert` or `transform`")
     numerator, denominator = number.as_integer_ratio()
@@ -52,7 +52,11 @@ class Sum(Monoid[int]):
 
 
 class FloatSum(Monoid[int]):
-    """Floats under addition. A state is the exact total in units of 2**-1074. `result` rounds the total to a float."""
+    """The exact sum of floats. The method `result` rounds the sum to a float.
+
+    A state is the sum as an int, which counts units of size 2**-1074. Every finite float is a whole number of these
+    units, so the additions never round.
+    """
 
     def empty(self) -> int:
         return 0

@@ -6,10 +6,11 @@ The state of each sketch is a map. The three sketches answer these questions:
     CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
     Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
 
-The three sketches inherit merge, view and encoding from `MapOf`, and so they obey the monoid laws. A replay therefore
-returns the same estimate, digit for digit. Other libraries have faster sketches that do not obey the laws. The quantile
-sketch of `datasketches` (KLL), for example, drops values at random, so the result of a merge differs from run to run.
-The error of such a result may be small enough for a query, but the merge is not associative and commutative.
+The three sketches inherit the merge of states from `MapOf`, so neither the order nor the grouping of merges changes the
+result. After a crash, a topology processes some tuples again, perhaps in another order. A sketch then still returns the
+same estimate, digit for digit. Hailstorm requires this property, but some faster sketches of other libraries do not
+have it. For example, the quantile sketch KLL of the library `datasketches` drops values at random. Its error is small,
+but its estimate after a crash differs from the estimate of a run without a crash.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -40,12 +41,16 @@ def stable_hash(value: Any, salt: int = 0) -> int:
 
 
 class HyperLogLog(MapOf):
-    """An estimate of the number of different values. A state maps registers to ranks.
+    """An estimate of the number of different values.
 
-    The first `precision` bits of a value's hash select a register. The rank of the value is the position of the first 1
-    in the other bits of the hash. On average one of 2**r different values has rank r, so the highest rank in a register
-    shows how many different values selected this register. The standard error is 1.04 / sqrt(2**precision), 1.6 % for
-    the default precision.
+    The sketch computes the hash of each value. The first `precision` bits of the hash are the number of a *register*.
+    The *rank* of the value is the position of the first 1 in the other bits of the hash. A state maps each register to
+    the highest rank among its values.
+
+    Half of all hashes have the rank 1, a quarter have the rank 2, and one of 2**r hashes has the rank r. A register
+    with the highest rank r has therefore probably received about 2**r different values. Equal values have the same
+    hash, so a repeated value changes nothing. The sketch computes its estimate from the ranks of all registers. The
+    standard error is 1.04 / sqrt(2**precision), which is 1.6 % for the default precision.
     """
 
     def __init__(self, precision: int = 12) -> None:
@@ -93,9 +98,10 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return the term that corrects the estimate if some registers hold the highest possible rank.
+    """Return the correction of HyperLogLog's estimate for registers that have the highest possible rank.
 
-    x is the share of registers with a lower rank.
+    The registers are the entries of a HyperLogLog state, and each register has a rank. `x` is the share (0 to 1) of
+    the registers whose rank is below the highest possible rank.
     """
     if x in (0, 1):
         return 0.0
@@ -152,7 +158,10 @@ class Quantiles(MapOf):
         self._log = math.log(self.base)
 
     def lift(self, value: Any) -> dict[tuple[int, int], int]:
-        """Return the state of one number: its bucket, with the count 1. Raises ValueError for NaN and infinity."""
+        """Return a map with one entry, which maps the bucket of the number `value` to the count 1.
+
+        A bucket is an interval of numbers. Raises ValueError for NaN and infinity.
+        """
         if not math.isfinite(value):
             raise ValueError(f"{value} has no rank among numbers: leave it out in `convert` or `transform`")
         if value == 0:

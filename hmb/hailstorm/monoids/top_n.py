@@ -1,23 +1,26 @@
-"""`TopN` keeps the n keys with the largest values. It merges two values of a key by maximum, and never adds them.
+"""`TopN` keeps the n keys with the largest values. Of two values of the same key, it keeps the larger one.
 
-`TopN` trims a map to its n largest entries after each merge, so its size is bounded. If a merge added the values of a
-key, a later sum would miss the values that an earlier merge has dropped. Such a merge is not associative. This example
-has n = 1 and three states that count words:
+A state of `TopN` is a map from keys to values. After each merge, `TopN` keeps only the n largest entries of the map, so
+the size of the map is bounded. For this reason, `TopN` must not add two values of the same key. In the following
+counterexample, a merge adds the values of a key, and then keeps only the largest entry (n = 1). The result depends on
+the grouping of the merges, so such a merge is not associative. The states a, b and c count words:
     a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
     merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
 On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4.
 
-A merge by *maximum* loses nothing when it drops a key. It drops a key only if n other keys have larger values, and
-these values never shrink. The dropped key can return to the n largest keys only with a new, larger value. This new
-value alone is then the maximum of the key, and the dropped value has no effect on it. `TopN` therefore merges values by
-maximum.
+When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. It may then drop a key
+without harm. `TopN` drops a key only if n other keys have larger values, and the values in a state never become
+smaller. The dropped key can therefore return only with a new value that is larger than its dropped value. The maximum
+of the two values is the new value, so the result does not need the dropped value.
 
 `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
 counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
 
-If the values can shrink, for example means, use `MapOf(Newest())` instead of `TopN`. This map keeps all keys. Choose
-the n largest entries in the bolt's function `transform`.
+The value of a key can become smaller in some streams, for example if the value is the mean of several numbers. `TopN`
+then returns wrong results, because it keeps the largest value that a key ever had. Use the monoid `MapOf(Newest())`
+instead, which keeps the newest value of every key. The bolt's function `transform` can then select the n largest values
+of this map.
 
 If several keys have the same value, `TopN` orders these keys by their encoding. The choice among these keys therefore
 does not depend on the order of merges.
@@ -53,7 +56,7 @@ class TopN(Monoid[dict[Any, Any]]):
         return {}
 
     def lift(self, value: Any) -> dict[Any, Any]:
-        """Return a map that contains only this (key, value) pair."""
+        """Return a map with one entry. The argument `value` is a (key, value) pair, which becomes this entry."""
         return {value[0]: value[1]}
 
     def merge(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:

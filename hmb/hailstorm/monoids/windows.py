@@ -1,9 +1,10 @@
 """Monoids for windows of event time: each window has a state of its own, which contains the values in this window.
 
-The question "how many tweets contain #love in each hour" refers to the hour in which a tweet was *written* (its event
-time). The question does not refer to the hour in which the topology processed the tweet. A replay processes tuples at
-another time, but must return the same result. A window is therefore an interval of event time, in ms since 1970. A
-window is a key of a map, like any other key. Three types of windows exist, here with duration 60 and step 30:
+The *event time* of a tweet is the time when it was written, in ms since 1970. A topology processes the tweet later, and
+after a crash perhaps a second time. The question "how many tweets contain #love in each hour" must have the same answer
+in both cases, so the hours are hours of event time. A *window* is an interval of event time, for example one hour. A
+bolt with windows keeps a separate state for each window, for example a count. Three types of windows exist, here with
+duration 60 and step 30:
     Tumbling(duration)         [0, 60) [60, 120) ...                 each time is in one window
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in duration / step windows, here in 2
     Sessions(gap)              a session ends when no value of its key follows within `gap` ms
@@ -12,11 +13,15 @@ A stream does not end, so a map of windows would grow forever. An *event-time wa
 an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
 module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records.
 
-Let W be the watermark of a bolt. When a snapshot begins, the bolt drops the windows that end at or below W. After that,
-a late value (with an event time before W) can still arrive. The bolt does not merge this value into the dropped
-windows. Otherwise a new count of 1 would replace the complete count of a dropped window. With sliding windows, some
-windows of the late value can still be open, and the value enters these windows. A bolt counts the value as late only if
-all windows of the value have ended.
+**Late values.** The *event-time watermark* W of a bolt is the event time before which the bolt expects no more values.
+When a snapshot begins, the bolt drops the windows that end at or below W. The bolt has already sent the results of
+these windows to the next node, for example the count 500 of one window. A late value for this window can still arrive.
+The bolt does not merge the late value into the dropped window. Otherwise, the window would begin again without its old
+count. The bolt would send the count 1, and the next node could replace 500 by 1.
+
+With sliding windows, one value belongs to several windows, and the bolt may have dropped only some of them. The bolt
+then merges the value into the other windows. It counts a value as late, and leaves it out, only if it has dropped all
+windows of this value.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -36,7 +41,11 @@ Session = tuple[int, int, Any]  # the first and the last event time in ms, and t
 
 
 class WindowsOf(MapOf):
-    """A monoid of maps whose entries belong to windows of event time. A bolt can drop windows that have ended."""
+    """The base class of `Sliding` and `Sessions`. Their states contain windows, and a bolt can drop old windows.
+
+    A window is an interval of event time, and its content is the state of the values in this interval. `Sliding` maps
+    the start of each window to the content of the window. `Sessions` maps each key to a list of its sessions.
+    """
 
     @abstractmethod
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
@@ -45,7 +54,7 @@ class WindowsOf(MapOf):
     @property
     @abstractmethod
     def content(self) -> Monoid[Any]:
-        """The monoid of the content of one window."""
+        """The kind of state that one window contains, for example `MapOf(Sum())` if a window contains a map of sums."""
 
     @abstractmethod
     def by_window(self, state: dict[Any, Any]) -> dict[Any, Any]:
@@ -53,9 +62,10 @@ class WindowsOf(MapOf):
 
 
 class Sliding(WindowsOf):
-    """Windows of `duration` ms.
+    """Windows of event time, each `duration` ms long. A new window starts every `step` ms, so windows can overlap.
 
-    A new window starts every `step` ms. A state maps the start of each window to the window's state.
+    A state of this class is a map. It maps the start of each window (ms) to the content of the window, for example a
+    map of counts. The parameter `values` defines what a content is, and how two contents are merged.
     """
 
     def __init__(self, duration: int, step: int, values: Monoid[Any]) -> None:
@@ -69,7 +79,11 @@ class Sliding(WindowsOf):
         return range(time - time % self.step, time - self.duration, -self.step)
 
     def lift(self, value: Any) -> dict[int, Any]:
-        """Return the state of one (time, value) pair: each window that contains the time, with the value's state."""
+        """Return a map with one entry for each window that contains the event time of a tuple.
+
+        The argument `value` is the pair (event time, value) of the tuple. The key of each entry is the start of the
+        window. The content of the window contains only this value.
+        """
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
 
@@ -98,14 +112,16 @@ class Tumbling(Sliding):
 
 
 class SessionList(Monoid[list[Session]]):
-    """The sessions of one key, in order of time.
+    """The sessions of one key, as a list in order of time. Each session has its first and last event time and a state.
 
-    `merge` of two lists takes time in proportion to their lengths. A bolt therefore does not call `merge` for each
-    tuple. `absorb` finds the position of a new session by bisection, so its time for one tuple grows with the logarithm
-    of the number of sessions. The insertion into the Python list moves the pointers of all later sessions, which takes
-    about 1 us for 10,000 sessions. `view` copies no list.
+    For each tuple, a bolt calls `absorb`, which adds the tuple to the bolt's own list. The method finds the position
+    in the list by bisection, so its time grows only with the logarithm of the number of sessions. If the tuple begins
+    a new session, Python moves the pointers of all later sessions. This takes about 1 us for 10,000 sessions. The
+    method `merge` would copy the whole list for each tuple.
 
-    Invariant: two sessions of the list are at least `gap` ms apart, because `merge` joins closer sessions.
+    During a snapshot, a bolt has two lists. The method `view` shows them as one list, and copies neither of them.
+
+    Invariant: two sessions of a list are at least `gap` ms apart, because `merge` and `absorb` join closer sessions.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

@@ -4,11 +4,13 @@ A condition depends only on the present values of the master state, the registry
 messages or on their order. A negotiator that has just been elected, or that missed ten changes of the registry,
 therefore makes the same decision as a negotiator that saw every change.
 
-In each phase, the negotiator waits at most `patience` seconds for the answers of the processors. If a processor has not
-answered after this time, the negotiator treats the processor as lost, and begins a new epoch. `patience` therefore
-limits the backlog of a bolt. A bolt reports its snapshot only after it has processed all tuples below the clock. If
-this work takes longer than `patience`, the epoch ends before the bolt has saved its snapshot. The replay then sends the
-same tuples again, and the new epoch can end in the same way.
+When a topology restarts or takes a snapshot, the negotiator waits for an answer from each processor. If a processor has
+not answered after `patience` seconds, the negotiator restarts all processors from the newest snapshot that they share.
+
+The time `patience` must not be too short. A bolt reports that it has saved its snapshot only after it has processed all
+tuples for this snapshot. If many tuples wait at the bolt, this work may take longer than `patience`. The negotiator
+then restarts the topology before the bolt has saved its snapshot. After the restart, the spouts send the same tuples
+again, so the same can happen again and again.
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ Answer = Callable[[MasterState, Report], bool]
 
 @dataclass(frozen=True)
 class NegotiatorSettings:
-    """The two times of the negotiator, in seconds: `grace_period` between two snapshots, and `patience` for each phase.
+    """The settings of the negotiator, which decides when a topology takes a snapshot and when it restarts.
 
-    If `grace_period` is None, the negotiator takes only one snapshot, when the topology ends.
+    grace_period   the time (s) between two snapshots. If it is None, the topology takes only one snapshot, at its end.
+    patience       the longest time (s) that the negotiator waits for the answers of the processors in one phase
     """
 
     grace_period: float | None = GRACE_PERIOD
-    patience: float = 30.0  # the longest time that a phase waits for the answers of processors
+    patience: float = 30.0
 
 
 class RegistryView(NamedTuple):
@@ -90,25 +93,27 @@ class Situation:
         return [failure for name in self.everyone if (failure := self.report(name).failure)]
 
     def not_saved(self) -> list[str]:
-        """Return the reasons why processors could not save their snapshots at the present clock."""
+        """Return the errors of the processors that could not save their state for the snapshot in progress."""
         clock = self.state.clock
         pairs = [self.report(name).not_saved for name in self.savers]
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
 
     def newest_common(self) -> Clock | None:
-        """Return the newest clock at which every processor that saves snapshots has a snapshot.
+        """Return the clock of the newest snapshot that all processors have saved, or None if no such snapshot exists.
 
-        Return None if no such clock exists.
+        A clock contains one offset for each partition, and identifies a snapshot: the snapshot covers the records below
+        these offsets. Processors that never save snapshots (not in `savers`) do not count.
         """
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 
     def missing_snapshot(self) -> str | None:
-        """Return an error if the processors can only go back to a clock below the newest complete clock, else None.
+        """Return an error message if the topology can restart only from a snapshot older than the newest complete one.
 
-        The processors can go back to a clock only if each of them still has its snapshot at this clock. A sink may
-        already have written the outputs up to the complete clock, and a replay from a lower clock would write these
-        outputs again.
+        Otherwise return None. A snapshot is complete if the snapshot store has recorded that every processor has saved
+        its part. Sinks may already have written the outputs for the records that the newest complete snapshot covers. A
+        restart from an older snapshot would write these outputs again. Such a restart is the only possible one if a
+        processor has lost its part of the newest complete snapshot.
         """
         completed, newest = self.state.completed, self.newest_common()
         if completed is None or (newest is not None and _age(newest) >= _age(completed)):
@@ -121,11 +126,11 @@ class Situation:
 
 
 def _age(clock: Clock) -> tuple[int, int]:
-    """Return a sort key of a common clock: the newer of two common clocks has the larger key.
+    """Return a sort key of a clock: of two clocks, the newer one has the larger key.
 
-    A common clock is a clock at which every processor has a snapshot. Each start of a topology continues from the
-    newest common clock. A later common clock therefore has the same partitions or more of them, and in each partition
-    the same offset or a higher one. The number of partitions and the sum of the offsets show which clock is newer.
+    The function is only for clocks at which every processor has a snapshot. A clock maps each partition to an offset.
+    A topology restarts at the newest of these clocks, so its offsets only grow, and partitions are only added. A newer
+    clock therefore has more partitions, or the same partitions and a larger sum of offsets.
     """
     return len(clock), sum(clock.values())
 

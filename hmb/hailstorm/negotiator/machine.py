@@ -1,4 +1,4 @@
-"""`Negotiator`: changes the master state according to the table `steps.STEPS`, one step at a time.
+"""`Negotiator`: leads a topology from phase to phase. The table `STEPS` contains the next phase for each event.
 
 A negotiator has no thread and no connection, and never reads the time. A driver passes the contents of the registry and
 the time (`RegistryView`) to the method `step`, and publishes the master state that `step` returns. A test can therefore
@@ -37,9 +37,12 @@ class EpochStore(Protocol):
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Store `clock` as the newest complete clock, and delete the snapshots at all other clocks.
+        """Record that the snapshot at `clock` is complete, and delete all other snapshots.
 
-        Raises StaleEpochError if an epoch newer than `epoch` has begun.
+        A snapshot at `clock` covers the records below the offsets that `clock` contains. The snapshot is complete if
+        every processor has saved its part.
+
+        Raises StaleEpochError if an epoch (a start of the topology) newer than `epoch` has begun.
         """
 
 

@@ -18,9 +18,10 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """An event of the negotiator's table.
+    """An event after which a topology changes its phase. The table `STEPS` contains the next phase for each event.
 
-    The negotiator detects an event from the contents of the registry, or from the time that has passed.
+    The negotiator detects most events from the reports of the processors. Other events have other causes: for example,
+    some time has passed (GRACE_OVER), or the user ends the topology (STOP_REQUESTED).
     """
 
     ELECTED = "the negotiator gets the master node"

@@ -24,7 +24,7 @@ Results = list[Sequence[Any]]  # one sequence for each input tuple: the outputs 
 
 
 class SaveRequest(NamedTuple):
-    """A state that the driver must save in the background. The driver's saver thread calls `state.to_value()`."""
+    """A request to save `state` as the snapshot at `clock`. A thread in the background stores `state.to_value()`."""
 
     clock: Clock
     state: Any
@@ -102,10 +102,11 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Return the tuples of `payloads` that are below `clock`. Keep the other tuples in `_waiting`.
+        """Return the tuples that belong to the snapshot in progress. Keep the other tuples in the list `_waiting`.
 
-        `clock` is the clock of the snapshot in progress. The other tuples are not part of this snapshot. They wait
-        until the state of the snapshot is complete.
+        `clock` is the clock of the snapshot, and contains one offset for each partition. A tuple belongs to the
+        snapshot if its offset (in `payloads.offsets`) is smaller than the clock's offset for its partition. The other
+        tuples wait until the state for the snapshot is complete.
         """
         boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets are sorted.
         if boundary == len(payloads):
@@ -187,7 +188,11 @@ class BoltMachine:
         return state
 
     def _send(self, payloads: Payloads, results: Results) -> None:
-        """Send the results, followed by the low water mark. A result has the same origin as its input tuple."""
+        """Send the outputs for the tuples of `payloads`. `results` contains the outputs for each tuple.
+
+        Each output gets the partition and the offset of the tuple from which it was computed. Even without outputs,
+        the bolt sends its low water mark, which reports its progress to the receivers.
+        """
         tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
         if not tuples:
             offsets, numbers = [], None
@@ -198,13 +203,15 @@ class BoltMachine:
         self._emit((*payloads.path, self._node), payloads.partition, tuples, offsets, numbers)
 
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
-        """Send tuples of one partition, followed by the bolt's low water mark.
+        """Send tuples of one partition, together with the bolt's low water mark.
 
-        All outputs that the bolt sends later are at or above the low water mark. `path` contains the names of the nodes
-        through which the tuples came. `columns` contains the tuples, their offsets and their numbers.
+        The low water mark contains one offset for each partition. It is a promise: the bolt will send no more tuples
+        with smaller offsets. `path` contains the names of the nodes through which the tuples came. `columns` contains
+        the list of the tuples, the list of their offsets and perhaps the list of their numbers.
 
-        During a snapshot at clock C, tuples above C wait, and the bolt sends their outputs later. The low water mark
-        must not promise that these outputs have already been sent. Until then, the mark is therefore at most C.
+        `_waits_at` is the clock of the snapshot in progress, which also contains one offset for each partition. Tuples
+        with these offsets or higher ones wait, and the bolt sends their outputs later. As long as these tuples wait,
+        the bolt therefore sends no low water mark above `_waits_at`.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:
@@ -227,9 +234,11 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """Request a save of the state if no more tuples below the clock of the snapshot can arrive.
+        """If all tuples for the snapshot in progress have arrived, request that the driver saves the bolt's state.
 
-        All later tuples are above the clock. They enter a second state, which is not part of the snapshot.
+        The snapshot has a clock, which contains one offset for each partition. All tuples for the snapshot have arrived
+        if the bolt's low water mark has reached the clock in each partition. Later tuples are not part of the snapshot.
+        The bolt merges them into a second state.
         """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
@@ -238,10 +247,11 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that had to wait while the bolt collected the state for a snapshot.
+        """Process the tuples that had to wait because they are not part of the snapshot in progress.
 
-        These tuples are above the clock of the snapshot, so they are not part of its state. While they waited, the bolt
-        sent no low water mark above this clock. The bolt now sends its present low water mark.
+        The low water mark contains one offset for each partition: the bolt sends no more outputs with smaller offsets.
+        As long as tuples waited, their outputs were still missing. The bolt therefore sent a low water mark that was
+        not above the offsets of the waiting tuples. After their outputs, the bolt sends its true low water mark.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
@@ -263,7 +273,12 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return the origin offset of each result, and its number: the input tuple's number and the result's index."""
+    """Return two lists with one entry for each output in `results`: the offset of the output, and its number.
+
+    `results` contains the outputs for each input tuple. An output has the offset of its input tuple. The number of a
+    tuple is a tuple of ints. An output has the number of its input tuple, followed by the output's index among all
+    outputs for this input. For example, the third output for the input number (0,) has the number (0, 2).
+    """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []
     for offset, number, made in zip(payloads.offsets, numbers, results, strict=True):
