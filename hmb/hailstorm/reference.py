@@ -51,9 +51,9 @@ def _call(reference: str, function: Callable[..., object]) -> object:
 
 
 def reference_to(topology: Topology) -> str:
-    """Return a reference with which another process can load a topology.
+    """Return a reference, for example `module:name`, with which another process can load a topology.
 
-    Raises TopologyError if the topology is not the value of a name in a module.
+    Raises TopologyError if no imported module has a global variable that contains the topology.
     """
     for module_name, module in list(sys.modules.items()):
         for name, value in list(getattr(module, "__dict__", {}).items()):

@@ -63,7 +63,12 @@ class BoltMachine:
         self.state.restore(value)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: begin or end a round of the snapshot protocol."""
+        """Begin or end a snapshot, as the negotiator has decided. `master` is the newest decision of the negotiator.
+
+        The negotiator leads the topology through phases. In the phase SPOUTS_PAUSED_AT, the bolt begins a snapshot. In
+        the phase FLOWING_TO, the bolt continues this snapshot. In every other phase, the bolt gives up a snapshot that
+        it has not begun to save, because the negotiator no longer waits for this snapshot.
+        """
         self.report.seen = master.number
         if master.phase is not MasterPhase.FLOWING_TO:
             self._end_round()
@@ -88,8 +93,9 @@ class BoltMachine:
     def saved(self, clock: Clock, error: str | None = None) -> None:
         """Handle the end of a save. `error` is None if the save succeeded.
 
-        During the save, tuples above `clock` entered a second state. The saved state and the second state now become
-        one state.
+        `clock` is the clock of the snapshot that the driver has saved. During the save, the bolt has two states: the
+        state of the snapshot, and a second state for the tuples that do not belong to the snapshot. This method merges
+        the two states into one state.
         """
         self._is_saving, self.save = False, None
         if error is None:

@@ -1,4 +1,4 @@
-"""The combiner: a sender merges the tuples of a batch by key, before it sends them to a bolt.
+"""The combiner: a processor merges the tuples of each key in a batch, before it sends the batch to another processor.
 
 **Problem.** A bolt that counts words receives one tuple for each word. For each tuple, the sender selects an instance,
 and a channel between two processes encodes and decodes the tuple. This work takes more time than the bolt's own work,
@@ -19,21 +19,24 @@ words:
     9        "sun"
     10       "sun"
 
-A bolt that combines calls `transform` once for each row (key, state) that it receives. For each key and batch, it
-therefore sends one running value, which includes all tuples of the batch.
+A bolt with a combiner receives rows (key, state), one row for each key of a batch. For each row, the bolt calls its
+function `transform`, and sends the result, for example the new count of a word. This count already includes all
+occurrences of the word in the batch.
 
 **Snapshots stay exact.** All tuples of a batch come from one partition. A spout pauses for a snapshot only between two
 batches, so the clock C of the snapshot never divides a batch. Either all tuples of a batch are below C, or none of them
 is. The last offset of the batch can therefore represent the whole batch.
 
-**What may follow.** After a crash, a replay can divide the records into other batches than the first run did. A bolt
-that combines sends one running value for each key and batch, so it then sends other running values. Only the last value
-of each key is the same. So a bolt after it may use only the last value of each key, as without a combiner (see the
-module `bolt`).
+**What may follow.** After a crash, the spouts send the same records again (a replay), but they may divide the records
+into other batches. A bolt with a combiner sends one running value for each key and batch, for example a running count.
+In the replay, the running values can therefore differ from those of the first run. Only the last value of each key is
+the same in both runs. The next bolt computes exact results only if it uses nothing but this last value. The same rule
+applies to a bolt without a combiner (see the module `bolt`).
 
-An `IdempotentSink` overwrites an output only with a new output of the same offset. After a replay, the batches can end
-at other offsets, and an output has the last offset of its batch. The sink would then keep the old outputs in addition
-to the new ones. The topology therefore refuses an `IdempotentSink` after a bolt that combines.
+An `IdempotentSink` overwrites an earlier output only if the new output has the same offset. A bolt with a combiner
+gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide the records into other
+batches, so the new outputs can have other offsets than the earlier outputs. The sink would then keep both. `Topology`
+therefore raises an error if an `IdempotentSink` follows a bolt with a combiner.
 
 **Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
 chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the

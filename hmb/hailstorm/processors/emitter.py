@@ -1,7 +1,9 @@
 """The emitter: it sends the tuples of a spout or a bolt to the instances of the following nodes.
 
-One call to `emit` makes one `Payloads` for each instance of each following node. The grouping of the following node
-selects the instance for each tuple. The low water mark goes to every instance, even to an instance without a tuple.
+One call to `emit` sends tuples to all nodes that follow in the topology. For each tuple, the grouping function of a
+following node selects one of the node's instances. The call makes one `Payloads` object for each instance. This object
+contains the instance's tuples and the sender's low water mark (the offsets below which the sender will send nothing
+more). Every instance needs this mark, so even an instance without tuples gets a `Payloads` object.
 
 If the following node is a bolt with a combiner, the emitter first merges the tuples by key (module `combiner`), and
 then distributes the merged rows.
@@ -23,7 +25,13 @@ from hmb.hailstorm.topology import Declaration, Processor, Processors
 
 
 class Follower(NamedTuple):
-    """A node that receives tuples: its name, its instances, its router, and its combining functions or None."""
+    """A node that follows the sender in the topology, and receives its tuples.
+
+    node        the name of the node
+    targets     the names of the node's instances
+    router      selects the instance that receives a tuple
+    combining   the functions that merge the tuples of a key before they are sent; None if the node has no combiner
+    """
 
     node: str
     targets: list[str]
@@ -53,9 +61,13 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Add tuples of one partition to the outbox, followed by the low water mark after these tuples.
+        """Add tuples to the outbox, for all instances of the nodes that follow in the topology.
 
-        Raises UserCodeError if a grouping function of the user raises an exception.
+        All tuples come from records of `partition`. `offsets` contains the offset of each tuple's record. `mark`,
+        the sender's low water mark, has an offset for each partition: all later tuples come from records at or above
+        these offsets.
+
+        Raises UserCodeError if a function of the user that groups or combines tuples raises an exception.
         """
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         self.sent += len(tuples) * len(self._followers)

@@ -13,23 +13,27 @@ the processors have no influence. Every replay therefore drops the same late rec
 the same topic drops the same records, too. One exception exists: after a partition was idle, a bolt can drop further
 tuples.
 
-A spout sends its time mark together with its low water mark. Each processor keeps the newest time mark of each sender,
-and computes the minimum for each partition. The event-time watermark of a bolt is the minimum over all partitions that
-are not idle. If all partitions are idle, the watermark does not change. The watermark never goes back.
+A spout sends a *time mark* with its tuples. The time mark is an event time: the spout will send no more tuples with
+earlier event times. A bolt keeps the newest time mark of each sender. For each partition, the bolt sends the minimum of
+these marks to the next processors.
+
+The *event-time watermark* of a bolt is the smallest of the newest time marks that the bolt has received. Idle
+partitions do not count. If all partitions are idle, the watermark does not change. The watermark never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
 for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. When the partition gets a
 record again, the event time of this record can be before the watermark. If a window of this record is already closed,
 the bolt does not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
 
-A spout decides that a partition is idle at the moment when it reads the partition. In a replay, the spout may decide
-differently, so the watermark may differ. In each snapshot, a bolt therefore saves its event-time watermark together
-with its state. A replay from this snapshot begins with the same watermark, and so with the same closed windows.
+Whether a partition counts as idle depends on the time at which the spout reads it. In a replay, the spout reads the
+partition at another time, so the event-time watermark of a bolt may differ from the first run. A bolt therefore saves
+its watermark in each snapshot, together with its state. A replay from this snapshot begins with the same watermark, and
+so with the same closed windows.
 
-After a partition was idle, a bolt can leave out a record of this partition. A run over the complete topic has no idle
-partition, and counts the same record. The results of the two runs then differ. This happens only if a partition pauses
-for longer than `idle_after`, and then continues with old event times. If partitions can do this, choose a larger
-`idle_after`, for example 3600 seconds. The windows of the other partitions then stay open for this time.
+While a partition is idle, the other partitions can close windows. If the idle partition then continues with old event
+times, its records belong to closed windows, and the bolt leaves them out. A later run over the complete topic finds no
+idle partition, counts these records, and has another result. If partitions can pause like this, choose a larger
+`idle_after`, for example 3600 seconds. A partition that pauses for less than this time then keeps its windows open.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -73,9 +77,13 @@ class PartitionTimes:
 
 
 class Watermark:
-    """Computes the event-time watermark of a bolt or a sink from the time marks of its upstream processors.
+    """Computes the event-time watermark of a bolt: the event time up to which all tuples have arrived.
 
-    Invariant: `time` never goes back.
+    The processors that send tuples to the bolt also send a *time mark* for each partition. A time mark is an event
+    time: the sender will send no more tuples of the partition with earlier event times. The watermark is the smallest
+    of the newest time marks. Idle partitions do not count.
+
+    Invariant: the watermark `time` never goes back.
     """
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]]) -> None:
@@ -84,7 +92,11 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Store the time marks that these payloads contain, and advance the watermark."""
+        """Store the sender's time marks, which `payloads` contains, and advance the watermark.
+
+        A time mark is an event time: the sender will send no more tuples of a partition with earlier event times. The
+        watermark is the smallest of the stored time marks. Idle partitions do not count.
+        """
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True
         active = [time for time in self.marks().values() if time != IDLE] if payloads.times else []

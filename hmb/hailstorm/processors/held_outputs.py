@@ -1,10 +1,13 @@
-"""Holds back the outputs of a sink until no replay can produce them again.
+"""Keeps the outputs of a sink in memory until a snapshot of all processors includes them. Then the sink writes them.
 
-A snapshot at clock C is *complete* when every processor has saved its state at C. No later recovery goes back below C,
-so no replay produces the outputs below C again. A sink that holds outputs back writes an output to the outside when the
-output's origin is below the clock of a complete snapshot. Until then, the sink saves the output in its own snapshots.
-The saved outputs are necessary because bolts that start from clock C never send the outputs below C again. If the sink
-lost these outputs in a crash, no processor would have them.
+A snapshot has a clock C, which contains an offset for each partition. An output is *below C* if it comes from a record
+below the offset of its partition. A snapshot is *complete* when every processor has saved its state at C. After a
+crash, the topology then continues from C or from a later clock, and never computes the outputs below C again. The sink
+can therefore write these outputs.
+
+A sink that holds outputs back also saves these outputs in its own snapshots. Otherwise a crash of the sink would lose
+them. After the crash, the bolts continue from a snapshot, and never again send the outputs that they sent before this
+snapshot.
 
 In this example, the sink receives two outputs and then takes part in a snapshot at clock C. The output t comes from an
 offset below C, and the output u comes from an offset at or above C:
@@ -12,7 +15,7 @@ offset below C, and the output u comes from an offset at or above C:
     t            t                    t                              the sink writes t, and no longer holds it
     u            t, u                 -                              the sink still holds u
 
-The held outputs are stored in the order of their arrival, also in a snapshot.
+A sink that holds outputs back keeps them in the order of their arrival. A snapshot of the sink has the same order.
 """
 
 from __future__ import annotations
@@ -44,13 +47,18 @@ class HeldOutputs:
         self.partitions += [payloads.partition] * len(payloads)
 
     def up_to(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs whose origins are below `clock`, as a new object."""
+        """Return the outputs below `clock`, as a new object.
+
+        `clock` contains an offset for each partition. An output is below `clock` if it comes from a record below the
+        offset of its partition.
+        """
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs whose origins are above `clock`, as a new object.
+        """Return the outputs that are not below `clock`, as a new object.
 
-        The result also contains the outputs of partitions that are not in `clock`.
+        `clock` contains an offset for each partition. An output is below `clock` if it comes from a record below the
+        offset of its partition. The result also contains all outputs of partitions that are not in `clock`.
         """
         return self._select(clock, is_included=False)
 

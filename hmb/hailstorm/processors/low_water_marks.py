@@ -1,9 +1,10 @@
 """Low water marks: the offset of each partition up to which all upstream processors have finished.
 
-Each processor sends its low water mark again and again, and a receiver keeps the newest mark of each sender. The low
-water mark of a processor in partition p is the smallest of the newest marks of its upstream processors. This minimum
-includes only the upstream processors that records of p can reach:
-    low water mark[p] = min over these upstream processors u of mark_u[p]
+A low water mark has an offset for each partition: its sender will send no more tuples from records below this offset.
+Each processor sends its mark together with its tuples, and a receiver keeps the newest mark of each sender. For each
+partition p, the offset in the receiver's own mark is the smallest offset of its senders. Only the senders that can send
+tuples from records of p count:
+    low water mark[p] = min over these senders u of mark_u[p]
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of
 topn-0:
@@ -17,7 +18,7 @@ The bolt topn-0 with the low water mark (tags-0: 7, tags-1: 38) can still receiv
 above in partition tags-0, and at offset 38 and above in partition tags-1. It receives no more tuples from records at
 smaller offsets.
 
-Source: Hailstorm, chapter 3.4.2, "Low Water Mark", figure 3.
+Source: the Hailstorm paper by Dimson and Ganjoo (2014), chapter 3.4.2, "Low Water Mark", figure 3.
 """
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ class LowWaterMarks:
         self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> bool:
-        """Store the new mark of the sender of `payloads`. Return whether the smallest mark of a partition increased.
+        """Store the sender's new low water mark. Return whether the minimum over all senders has increased.
 
-        Raises AssertionError if the sender's mark is smaller than before, which is an internal error.
+        A mark has an offset for each partition, and each partition has its own minimum. The method returns True if the
+        minimum of at least one partition has increased. Raises AssertionError if an offset in the sender's mark is
+        smaller than before, which is an internal error.
         """
         moved: dict[TopicPartition, int] = {}
         sender = payloads.sender

@@ -1,18 +1,20 @@
 """A participant runs one processor in all epochs of its topology.
 
-The state machines of this folder exist for one epoch. A participant makes a new state machine in each epoch, and
-restores the snapshot that the negotiator chose. A participant reacts to the phases of the master state:
+Each start of the topology begins a new *epoch*, for example after a crash. In each epoch, a participant makes a new
+state machine for its processor. The *negotiator* leads all processors through the phases of an epoch. In each phase, a
+participant has this task:
     Initialize      drop the old state machine; report the clocks of the processor's snapshots in the snapshot store
                     (a spout also reports the offset at which it begins if it has no snapshot)
-    SpoutsRewind    make a state machine at the clock, restore its snapshot, and report that it is ready
-    later phases    pass each master state to the state machine
+    SpoutsRewind    make a new state machine, restore the snapshot that the negotiator chose, and report "ready"
+    later phases    pass each decision of the negotiator to the state machine
 
 A processor that starts after an epoch began cannot take part in this epoch, because it has no state of this epoch. It
 registers with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
 
-The negotiator of the Hailstorm paper removes the entries of all processors from ZooKeeper, as "a signal to restart". In
-this implementation, a new epoch in the master state is the signal. Processors and stores also use the epoch to refuse
-payloads and snapshots of an older epoch.
+In the Hailstorm paper, the negotiator removes the entries of all processors from ZooKeeper, as "a signal to restart".
+In this implementation, the negotiator writes a new epoch number into the registry, and this number is the signal. The
+epoch number has a second use: a processor refuses tuples of an older epoch, and the snapshot store refuses snapshots of
+an older epoch.
 """
 
 from __future__ import annotations
@@ -33,9 +35,10 @@ Machine = SpoutMachine | BoltMachine | SinkMachine
 
 
 class Participant:
-    """A processor in the present epoch: its state machine, and the report that the negotiator reads in the registry.
+    """Runs one processor in all epochs of its topology. Each start of the topology begins a new epoch.
 
-    The function `first_offset` returns the offset at which a spout begins if no snapshot exists.
+    In each epoch, the participant makes a new state machine for the processor. The function `first_offset` returns the
+    offset at which a spout begins if no snapshot exists.
     """
 
     spout_machine: type[SpoutMachine] = SpoutMachine
@@ -57,7 +60,7 @@ class Participant:
 
     @property
     def report(self) -> Report:
-        """The report that the driver writes to the processor's node in the registry."""
+        """The report of the processor: the values that the processor publishes in the registry."""
         return self._registration if self.machine is None else self.machine.report
 
     def observe(self, master: MasterState) -> None:
@@ -77,12 +80,15 @@ class Participant:
             self.machine.observe(master)
 
     def leave(self) -> None:
-        """Leave the present epoch. The negotiator then treats this processor as lost, and begins a new epoch."""
+        """Leave the present epoch: drop the state machine, and report epoch 0.
+
+        The negotiator, which leads the topology, then treats this processor as lost, and begins a new epoch.
+        """
         self.close()
         self._registration = Report(address=self._registration.address)
 
     def close(self) -> None:
-        """Close the state machine of the present epoch. Only a sink's state machine holds a resource, its target."""
+        """Drop the state machine of the present epoch. If the processor is a sink, first close the sink's target."""
         if isinstance(self.machine, SinkMachine):
             self.machine.close()
         self.machine = None

@@ -1,19 +1,22 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back, and of the clock up to
-which it has written its outputs. A sink that writes at once saves an empty state. Because of this snapshot, the
-topology has a clock to start from, even if none of its bolts has a state.
+A sink saves snapshots as a bolt does. The snapshot contains the outputs that the sink holds back, and the clock up to
+which it has written its outputs. A sink that writes each output immediately holds no outputs back, so it saves an empty
+state. This empty snapshot is still useful: the snapshot store keeps the clock of the snapshot, so the topology can
+start from this clock, even if it has no bolts.
 
-A sink can start from a snapshot at clock C that contains outputs which the sink held back. The snapshot at C is
-complete, because the negotiator starts an epoch only from a complete snapshot. The sink therefore writes these restored
-outputs at once.
+A sink that holds outputs back waits until a snapshot that includes the outputs is *complete*: every processor has saved
+its part of the snapshot. After a crash, the topology starts only from a complete snapshot. The sink therefore need not
+wait again, and immediately writes the outputs that its part of the snapshot contains.
 
-A transactional sink first checks which of the restored outputs its target already contains. The target returns the
-clock K of its last transaction, and contains all outputs below K. Three cases exist:
+A transactional sink stores its outputs in its *target*, for example a database. In the same transaction, it stores a
+clock K, which contains an offset for each partition. The target contains all outputs from records below K. When the
+sink starts from a snapshot at clock C, it compares K with C. Three cases exist:
     K below C     The sink ended after the snapshot at C was complete, but before it wrote the outputs between K and C.
                   The sink now writes these outputs.
-    K equal to C  The target contains all restored outputs. The sink writes nothing.
-    K above C     The snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
+    K equal to C  The target contains all outputs below C. The sink writes nothing.
+    K above C     The snapshot is older than the target: a snapshot store was lost or exchanged. The sink refuses to
+                  start.
 
 A target can lose outputs, for example because a user has deleted its file. No processor sends these outputs again, so
 the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has written
@@ -63,7 +66,8 @@ class SinkSnapshot(NamedTuple):
 class SinkMachine:
     """Runs one instance of a sink during one epoch: it writes outputs, or holds them back until a snapshot is complete.
 
-    The driver first calls `open`, which opens the target and writes the restored outputs.
+    At the start of the epoch, `restore` loads the outputs that a snapshot contains. After that, `open` opens the
+    target, for example a database, and writes these outputs.
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
@@ -87,10 +91,11 @@ class SinkMachine:
         self.held, self._completed = SinkSnapshot.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:
-        """Open the target, and write the restored outputs. `snapshot` is the clock of the restored snapshot, or None.
+        """Open the target, and write the outputs that the sink has restored from a snapshot.
 
-        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts, or if it has
-        lost outputs. Raises UserCodeError if the target raises an exception that is not temporary.
+        `snapshot` is the clock of the restored snapshot, or None. Raises SnapshotError in two cases: the target has
+        lost outputs, or it contains outputs that the topology will compute again, because the snapshot is too old.
+        Raises UserCodeError if the target raises an exception that is not temporary.
         """
         if isinstance(self.sink, TransactionalSink):
             with self._named_errors("target", lambda: "the start of the sink"):
@@ -105,7 +110,11 @@ class SinkMachine:
             self._write_up_to(snapshot)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: write the outputs of a complete snapshot, or begin a snapshot."""
+        """Write outputs or begin a snapshot, as the negotiator has decided. `master` is its newest decision.
+
+        The negotiator leads the topology. `master.completed` is the clock of the newest complete snapshot: the sink
+        writes all outputs that belong to this snapshot. In the phase SPOUTS_PAUSED_AT, the sink begins a snapshot.
+        """
         if master.completed is not None:
             self._write_up_to(master.completed)
         self.report.seen = master.number
@@ -164,9 +173,10 @@ class SinkMachine:
                     self.written += 1
 
     def _save_if_eligible(self) -> None:
-        """Request a save of the outputs that the sink holds back, up to the clock of the requested snapshot.
+        """Begin to save the requested snapshot if all outputs that belong to it have arrived.
 
-        Do nothing while more outputs below this clock can arrive, or while another save is in progress.
+        The clock of the snapshot contains an offset for each partition. The outputs that come from records below these
+        offsets belong to the snapshot. If the sink still saves an older snapshot, do nothing.
         """
         clock = self._desired
         if clock is None or self._is_saving or not self.marks.clock.has_reached(clock):
@@ -176,9 +186,10 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the outputs that the sink has held back up to `clock`, the clock of a complete snapshot.
+        """Write the outputs that belong to a complete snapshot, and that the sink has held back until now.
 
-        If the sink has written these outputs before, do nothing.
+        `clock` is the clock of the snapshot: it contains an offset for each partition. The outputs that come from
+        records below these offsets belong to the snapshot. If the sink has already written them, do nothing.
         """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return

@@ -9,16 +9,17 @@ whole state. The state of a bolt goes through these stages:
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
     S           state.a              when A has been saved: S = merge(A, B), and every tuple enters S again
 
-While the state A of a snapshot is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to
-enter A at this time. The low water mark has reached the clock of the snapshot, so all tuples for A have arrived.
+The state A contains the tuples that belong to a snapshot. While a saver thread saves A, no other thread may change A.
+The bolt therefore begins to save A only after all tuples for A have arrived: the bolt's low water mark has reached the
+clock of the snapshot.
 
-A bolt with windows has two further values, and a snapshot also stores them. The first value is the number of late
-tuples. During a snapshot, the bolt counts the late tuples below the clock of the snapshot and the late tuples above it
-separately. The snapshot stores only the number of the late tuples below its clock.
+A bolt with windows counts the late tuples, which arrive after all their windows are closed. A snapshot contains this
+number, too, but only for the late tuples that belong to the snapshot. While the bolt saves a snapshot, it therefore
+counts the late tuples that do not belong to the snapshot in a second counter.
 
-The second value of a bolt with windows is the event time up to which the bolt has dropped windows. A snapshot stores
-this event time, too. The event time needs no second copy during a snapshot, because it changes only when a snapshot
-begins.
+A bolt with windows stores an event time: the bolt has dropped the windows that end at or before this time. A snapshot
+contains this event time, too. The bolt drops windows only when a snapshot begins, so the event time never changes
+during a snapshot.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """
@@ -33,21 +34,19 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 
 
 class SplitState:
-    """The state of a bolt instance: one state S, or two states A and B during a snapshot.
+    """The state of a bolt instance. While the bolt saves a snapshot, the state has two parts.
 
-    A contains the tuples below the clock of the snapshot, and B the tuples above this clock.
-
-    a         S, or A during a snapshot
-    b         B while A is frozen, otherwise None
-    is_frozen whether A is complete; tuples above the clock then enter B. A test whether `b` is None cannot replace
-              this field, because an empty state B can also be None.
-    clock     the clock of the snapshot in progress, or None
-    closed    windows that end at or below this event time (ms) have been dropped
+    a           the state; during a snapshot, only the part that belongs to the snapshot
+    b           the part that does not belong to the snapshot; None if `is_frozen` is False
+    is_frozen   whether `a` contains all tuples of the snapshot and is now being saved; new tuples then enter `b`
+    clock       the clock of the snapshot in progress, or None
+    closed      an event time (ms): windows that end at or before this time have been dropped
     """
 
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
+        # The test `b is not None` cannot replace `is_frozen`, because the state `b` of a stateless bolt is always None.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME
@@ -72,13 +71,12 @@ class SplitState:
         return self._monoid.view(self.a, self.b) if self.is_frozen else self.a
 
     def split(self, clock: Clock, watermark: int) -> None:
-        """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
+        """Begin a snapshot at `clock`. Before that, drop the windows that end at or before the event time `watermark`.
 
-        At this moment, all spouts are paused at `clock`, so the watermark comes only from tuples below `clock`. Later
-        in the snapshot, the watermark also comes from tuples above `clock`. If the bolt dropped a window because of
-        such a tuple, the snapshot would not contain the window. After a crash, a replay from `clock` could contain
-        tuples of this window. The bolt would then drop these tuples as late, although they were in time in the first
-        run.
+        At this moment, each spout is paused at its offset in `clock`, so `watermark` depends only on tuples that belong
+        to the snapshot. A later watermark also depends on tuples that do not belong to the snapshot. After a crash, a
+        replay sends these tuples again, and their windows must still be open. The bolt therefore drops windows only at
+        this moment.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark
@@ -93,7 +91,10 @@ class SplitState:
         self.b, self.is_frozen = self._monoid.empty(), True
 
     def join(self) -> None:
-        """End the snapshot. If the tuples are in two states, merge these states into one."""
+        """End the snapshot. If the state has two parts, merge them into one state again.
+
+        The first part belongs to the snapshot. The second part contains the tuples that arrived during the save.
+        """
         if self.is_frozen:
             self.a = self._monoid.absorb(self.a, self.b)
         self.late_in_a += self.late_in_b

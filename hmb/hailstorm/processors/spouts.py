@@ -1,8 +1,9 @@
-"""The spout's state machine: makes tuples from records, and pauses and rewinds when the negotiator requests it.
+"""The state machine of a spout: it makes tuples from the records of one partition, and pauses for snapshots.
 
-A driver reads the partition, and calls `take` with records and with the next offset to read. This offset also moves
-past transaction markers and compacted records, which are offsets without records. The clock and the low water mark
-therefore move past them, too.
+A driver (a runner or the simulation) reads the spout's partition, and calls `take` with records and with the next
+offset to read. Some offsets have no record to read, for example the offset of a transaction marker, or of a record that
+log compaction has removed. The next offset to read moves past such offsets. The spout's low water mark and the clocks
+of snapshots therefore also move past them.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ class SpoutMachine:
     """Runs the spout of one partition during one epoch: it turns records into tuples, and pauses for snapshots.
 
     position      the next offset to read
-    is_flowing    whether the driver may call `take`
-    dead_letters  records for which `convert` raised, with the error; the driver sends them to the dead-letter topic
+    is_flowing    whether the spout may read records now; False while the spout is paused
+    dead_letters  (record, error) of the records for which the user's function `convert` raised an error, and which
+                  are not yet sent to the dead-letter topic
     dead_count    the number of dead letters since the topology's first start; a replay counts none of them twice
-    late          (offset, event time) of the late records that the driver has not yet logged
+    late          (offset, event time) of the late records that are not yet logged
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
@@ -98,7 +100,11 @@ class SpoutMachine:
             self._emit(tuples, offsets)
 
     def idle(self) -> None:
-        """Send the time mark IDLE, because this partition has had no record for some time."""
+        """Report to the next processors that this partition is idle: it has had no new record for some time.
+
+        The bolts then close windows of event time without waiting for this partition. If the spout has already reported
+        this, or if it has no event times, do nothing.
+        """
         if self.spout.event_time is not None and not self._is_idle:
             self._is_idle = True
             self._emit([], [])

@@ -4,9 +4,9 @@ Each session has its own connection and two threads. One thread reads answers an
 thread sends heartbeats. A session expires in two cases: its connection breaks, or the registry server receives no
 heartbeat during the session timeout and closes the connection. The server removes the nodes of an expired session.
 
-When the connection of a session is closed, `is_alive` of the session becomes False. The processor or the negotiator
-that has opened the session must then stop its work. It must not send or store anything any more, because its nodes may
-have disappeared from the registry, and another process may already do the same work.
+When the connection of a session is closed, `is_alive` of the session becomes False. The owner of the session, a
+processor or a negotiator, must then stop its work, and must not send or store anything. The registry may already have
+removed the owner's nodes (entries), so another process may already do the same work.
 """
 
 from __future__ import annotations

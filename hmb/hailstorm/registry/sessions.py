@@ -14,7 +14,11 @@ Watch = Callable[[str, bytes | None], None]  # takes a path and its new value; t
 
 
 class SessionExpiredError(HailstormError):
-    """The session has expired. Its nodes have disappeared, and the session's owner cannot write any more."""
+    """The operation failed because its session with the registry has expired or does not own the node.
+
+    A node is an entry of the registry. When a session expires, the registry removes all nodes that the session has
+    created, and the session cannot write any more.
+    """
 
 
 def session_expired(name: str) -> SessionExpiredError:
@@ -50,10 +54,13 @@ class RegistrySession(Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the session still owns its nodes, as far as this process knows."""
+        """Whether the session is still open, as far as this process knows.
+
+        When a session ends, the registry removes the nodes (entries) that the session has created.
+        """
 
     def close(self) -> None:
-        """End the session. Its nodes disappear."""
+        """End the session. The registry then removes the nodes (entries) that this session has created."""
 
 
 class Registry(Protocol):

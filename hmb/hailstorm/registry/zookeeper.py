@@ -11,9 +11,9 @@ ZooKeeper counts the writes to each node as the node's version. A session rememb
 the session's own last write. Its next write contains this version. ZooKeeper refuses the write if the node now has a
 different version, for example because another session has created the node again.
 
-When a connection is lost, the client library kazoo opens a new ZooKeeper session automatically. A processor must not
-continue with the new session, because its nodes may have disappeared together with the old session. A
-`ZooKeeperSession` therefore ends at the first error of its connection.
+When a ZooKeeper session has expired, the client library kazoo automatically opens a new session. A processor must not
+continue with the new session: ZooKeeper has removed the nodes (entries) of the old session, so the processor counts as
+lost. A `ZooKeeperSession` therefore ends when kazoo reports an expired session, or when an operation fails.
 
 This module needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (the paper uses the
 library hzk).
@@ -100,7 +100,7 @@ class ZooKeeperSession:
             self._ask(self._client.ChildrenWatch, f"{self._root}/{LIVING}".rstrip("/"), changed)
 
     def close(self) -> None:
-        """End the session. Its nodes disappear."""
+        """End the session. ZooKeeper then removes the nodes (entries) that this session has created."""
         self.is_alive = False
         self._client.stop()
         self._client.close()

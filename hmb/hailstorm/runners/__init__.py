@@ -1,8 +1,9 @@
 """The runners: the threads, sockets and timers that drive the state machines of a topology.
 
 The state machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner
-gives each processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and
-watches the registry:
+gives each processor a thread with a mailbox, reads the topics, carries tuples from processor to processor, and saves
+snapshots in the background. It also connects the processors to the registry, which contains the decision of the
+negotiator (`master`) and a report of each processor (`living/*`). This drawing shows one processor:
                         registry:  master, living/*
                           |  watch        ^  report
                           v               |
@@ -20,11 +21,12 @@ of a batch run in different threads, and Python runs one thread of a process at 
 or three switches between threads. Each batch for another process also costs two system calls. To have few batches, a
 spout takes up to 2,000 records at once.
 
-A processor can run in a thread, in another process or on another machine:
-    run(topology)                all processors as threads of this process
-    run(topology, workers=4)     distributed over 4 processes of this machine, which are started again when they die
-    serve(topology, "count-0")   one processor in this process, as in the paper (chapter 5.1); start the others yourself
-    on_spark(topology, spark)    the same topology as a query of Spark's Structured Streaming
+A processor can run in a thread, in another process or on another machine. The left side shows each function with its
+most important arguments:
+    run(topology)                  runs all processors as threads of this process
+    run(topology, workers=4)       runs the processors in 4 processes on this machine; restarts a crashed process
+    serve(topology, ["count-0"])   runs only the processor count-0, in this process; the user starts the others
+    on_spark(topology, spark)      runs the same topology as queries of Spark's Structured Streaming
 
 Read in this order:
 - `transport/`          the mailboxes of the processors, and the transport of payloads to them

@@ -31,7 +31,10 @@ from hmb.hailstorm.snapshots import open_store
 
 
 def end_with_the_parent() -> None:
-    """Start a thread that ends this process when standard input is closed, because the parent process has ended."""
+    """Start a thread that ends this process as soon as the parent process has ended.
+
+    The end of the parent process closes the standard input of this process. The thread waits for this.
+    """
 
     def wait() -> None:
         while os.read(0, 4096):  # A thread that reads `sys.stdin` holds a lock that Python needs when the process ends.

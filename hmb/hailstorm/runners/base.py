@@ -58,7 +58,7 @@ class Runner(ABC):
 
     @property
     def master(self) -> MasterState | None:
-        """The newest master state, or None before the first master state."""
+        """The negotiator's newest decision: the phase, epoch and clocks of the topology. None before the first one."""
         return self.negotiator.last
 
     @property
@@ -101,10 +101,10 @@ class Runner(ABC):
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Start crashed processors and a crashed negotiator again.
+        """Start crashed processors again, and also a crashed negotiator, the thread that leads the topology.
 
-        If there are too many crashes without progress, end the topology. If the negotiator crashed with a
-        HailstormError, for example because the snapshot store failed, raise this error.
+        If processors crash too often without progress, the topology ends with an error. If the negotiator has crashed
+        with a HailstormError, for example because the snapshot store failed, raise this error instead.
         """
         if self._is_closed or self.negotiator.has_ended:
             return
@@ -123,8 +123,10 @@ class Runner(ABC):
     def has_ended(self) -> bool:
         """Return whether the topology has ended: the negotiator has ended, and no processor runs any more.
 
-        If a processor starts while the negotiator ends, this processor never receives the last master state, and does
-        not end. The method therefore also returns True when END_TIMEOUT seconds have passed since the negotiator ended.
+        The negotiator, which leads the topology, writes its last decision into the registry. A processor that reads
+        this decision ends. A processor that starts too late cannot read it, because the negotiator's entry has
+        disappeared, and does not end by itself. The method therefore also returns True when END_TIMEOUT seconds have
+        passed since the negotiator ended.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False

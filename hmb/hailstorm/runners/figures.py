@@ -14,13 +14,13 @@ def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
     """Return the figures of a processor, which the live display of a topology shows.
 
     tuples     the number of tuples that a spout has sent, or that another processor has received, in this epoch
-    position   the next offset of a spout
-    mark       the low water mark of a bolt or a sink, as the codec stores a clock
+    position   the offset that a spout reads next
+    mark       the low water mark of a bolt or a sink, as a list of (topic, partition, offset)
     size       the number of entries in a bolt's state, or of outputs that a sink holds back
     late       the number of records or tuples that the processor dropped because they were late
-    dead       the number of dead letters of a spout
+    dead       the number of dead letters: records that a spout could not convert
     refused    the number of tuples that the processor refused because they belong to an older epoch
-    queued     the number of payloads in the mailbox
+    queued     the number of batches of tuples that wait in the processor's mailbox
     """
     if isinstance(machine, SpoutMachine):
         left_out = {"late": machine.late_count, "dead": machine.dead_count}

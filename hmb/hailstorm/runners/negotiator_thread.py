@@ -25,9 +25,9 @@ LOOK_INTERVAL = 0.05  # seconds after which the negotiator tries a step, even if
 
 
 class NegotiatorThread(threading.Thread):
-    """Runs the negotiator until the topology has ended.
+    """Runs the negotiator, which leads all processors of a topology, until the topology has ended.
 
-    last        the newest master state that this negotiator has published, or None
+    last        the newest decision that this negotiator has published: the topology's phase, epoch and clocks; or None
     snapshots   the number of snapshots that have become complete
     error       the exception that ended the thread, or None
     """

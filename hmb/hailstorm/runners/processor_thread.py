@@ -8,10 +8,10 @@ The thread of a processor repeats a loop of four steps:
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
 
-If the user's code raises an exception, the processor publishes this exception as the `failure` in its report. The
-processor does the same with every other error that a restart cannot repair. The negotiator then ends the topology. Any
-other exception ends the thread and its session. The processor's node then disappears from the registry, the negotiator
-begins a new epoch, and the runner starts the processor again.
+A restart cannot repair some errors, for example a mistake in the user's code. The processor publishes such an error as
+the `failure` in its report. The negotiator, which leads the topology, then ends the topology. All other errors may
+disappear after a restart, for example when a database answers again. Such an error ends only the thread of the
+processor. The negotiator then begins a new epoch, and the runner starts the processor again.
 
 A processor that fails at the end of the topology is not started again. A sink that holds outputs back writes its last
 outputs only when the topology has ended. If this write fails, the exception ends the thread, and the runner reports
