@@ -26,7 +26,7 @@ class Aliases(NamedTuple):
 
     @property
     def checkpoints(self) -> str:
-        """The topic at the target that contains the translated offsets of groups."""
+        """The name of the topic for the translated offsets of groups. The mirror writes this topic at the target."""
         return f"{self.source}.checkpoints.internal"
 
 

@@ -34,13 +34,15 @@ from hmb.records import Record
 
 @dataclass(slots=True)
 class MirroredPartition:
-    """A partition of the source, its copy at the target, and the progress of the mirror.
+    """A partition of the source, its copy at the target, and the position up to which the mirror has copied it.
 
-    `position` is the source offset of the next record to copy. `end` is the offset after the last committed record of
-    the source. `has_markers` is true if the mirror writes markers of transactions into the copy.
+    `position` is the source offset of the next record to copy. `end` is the last stable offset of the source: the
+    mirror copies only records below this offset. `has_markers` is true if the mirror writes in transactions, because
+    each transaction adds a marker to the copy.
 
-    If another program has written into the copy, `foreign` is the number of offsets from the first record of this
-    program to the end of the copy. `lost` counts the offsets that the source deleted before the mirror could copy them.
+    `lost` is the number of offsets that the source deleted before the mirror could copy them. `foreign` is 0 if only
+    the mirror has written into the copy. If another program has written into it, `foreign` is the number of offsets
+    from the first record of the other program to the end of the copy.
     """
 
     source: TopicPartition

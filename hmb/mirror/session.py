@@ -214,14 +214,17 @@ class Mirror:
             it.position, it.end = answer.next_offset, answer.end
 
     def _note(self, target: TopicPartition, run: CopiedRun, size: int) -> None:
-        """Record that the target has written a run of records."""
+        """Note the progress of a partition: the target has written `run`, a series of records with `size` bytes."""
         it = self._copies[target]
         it.translation.add(*run)
         it.records, it.bytes = it.records + run.length, it.bytes + size
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """If a copy does not keep its offsets, report this once. `offset` is the first source offset that changes."""
+        """If the records of a copy have other offsets than at the source, report this once for each partition.
+
+        `offset` is the source offset of the first record whose offset in the copy can be different.
+        """
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)
             self._say(f"{it.source}: from offset {offset} on, the copy has other offsets; they are translated")

@@ -49,7 +49,11 @@ OneRound = dict[TopicPartition, CopiedBatch]  # at most one batch of each partit
 
 
 class TargetWriter:
-    """Writes batches and commits positions at the target. Its arguments name each partition as the target does."""
+    """Writes batches to the target cluster, and commits the positions of the mirror there.
+
+    The arguments of the methods contain partitions of the target, for example `east.orders-0`, and not partitions of
+    the source.
+    """
 
     def __init__(self, admin: Admin, group: str, *, transactional: bool) -> None:
         self._admin, self._group = admin, group
@@ -70,8 +74,9 @@ class TargetWriter:
     def write(self, batches: Mapping[TopicPartition, list[SourceBatch]], on_written: OnWritten) -> None:
         """Write batches, and wait until all in-sync replicas of the target have them.
 
-        For each run of records, call `on_written` with the partition, the run, and the number of bytes. Raises
-        KafkaError or ConnectionFailed at the first batch that the target does not write.
+        A batch consists of one or more *runs*: series of records with consecutive source offsets. For each run that the
+        target has written, call `on_written` with the partition, the run, and the number of bytes. Raises KafkaError or
+        ConnectionFailed if the target does not write a batch.
         """
         if self._transactions is not None:
             if not self._is_in_transaction:
@@ -96,7 +101,7 @@ class TargetWriter:
         self._is_in_transaction = False
 
     def close(self) -> None:
-        """Close all connections. If a transaction is open, the target aborts it when the next mirror starts."""
+        """Close all connections. If a transaction is open, the target cluster aborts it when a new mirror starts."""
         for connection in self._connections.values():
             connection.close()
         if self._transactions is not None:
@@ -127,7 +132,11 @@ class TargetWriter:
         return self._connections[node]
 
     def _write_rounds(self, rounds: list[OneRound], on_written: OnWritten) -> None:
-        """For each round, send one request to each leader. Then wait for the responses to all these requests."""
+        """Send the requests of all rounds, and only then wait for the responses to all these requests.
+
+        A round contains at most one batch of each partition. For each round, the writer sends one request to each
+        broker that leads one of these partitions.
+        """
         sent: dict[Connection, list[OneRound]] = {}
         for each in rounds:
             by_leader: dict[Connection, OneRound] = {}

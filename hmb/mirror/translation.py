@@ -15,17 +15,19 @@ target, the group continues there at offset 4.
 A *run* is a series of records whose source offsets and target offsets both grow by one. A partition *keeps* its offsets
 if it has only one run, and if the first record of this run has the same offset at the source and at the target.
 
-Each transaction of the mirror begins a new run, so a partition could have thousands of runs. When a partition has more
-than MAX_RUNS runs, the mirror therefore drops some of them: every second run in the older half of the list. A dropped
-run leaves a *gap* between two other runs.
+If the mirror writes in transactions, the target writes a marker after each of them. Each marker takes an offset of the
+copy, so it ends a run: a series of records without a gap in their offsets. A partition could therefore have thousands
+of runs. As soon as it has more than MAX_RUNS, the mirror forgets every second run in the older half of the list. A
+forgotten run leaves a *gap* between two other runs.
 
-A gap contains the offsets of a dropped run. To translate an offset in a gap, the mirror counts the records in this gap
-at the source and at the target (see the module `groups`). If it cannot count the records, the translated offset is the
-start of the gap. The consumer group then reads some records again, but it misses none.
+A gap contains source offsets for which the mirror no longer knows the offsets in the copy. To translate a committed
+offset in a gap, the mirror counts the records of the gap, at the source and at the target (see the module `groups`). If
+it cannot count the records, the translated offset is the start of the gap. The consumer group then reads some records
+again, but it misses none.
 
-The command `hmb restore` uses the class `Translation`, too: it translates the offsets of a backup. A `Translation` of a
-mirror keeps at most MAX_RUNS runs of each partition. A `Translation` of a backup keeps all runs, because no commit
-stores them (cli/backup/renumbering.py).
+The command `hmb restore` uses the class `Translation`, too: it translates the offsets of a backup. A mirror keeps only
+MAX_RUNS runs of each partition, because it stores them in the text of an offset commit, which must be short. A restore
+does not store the runs in a commit, so it keeps all of them (cli/backup/renumbering.py).
 """
 
 from __future__ import annotations
@@ -46,10 +48,10 @@ class CopiedRun(NamedTuple):
 
 
 class TranslationGap(NamedTuple):
-    """A part of a partition between two runs.
+    """A part of a partition between two runs. A run is a series of copied records (`CopiedRun`).
 
-    The part begins at offset `source` at the source. At the target, the part begins at offset `target`, and the next
-    run begins at offset `target_end`.
+    At the source, the gap begins at the offset `source`. In the copy, the gap begins at the offset `target`, and the
+    next run begins at the offset `target_end`.
     """
 
     source: int
@@ -58,12 +60,17 @@ class TranslationGap(NamedTuple):
 
 
 class Translation:
-    """The runs of one partition, in the order of their offsets."""
+    """Translates offsets of one source partition to offsets of its copy.
+
+    It stores the offsets of the copied records as runs (`CopiedRun`), in the order of these offsets.
+    """
 
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
-        """Create a translation. `runs` contains at least one run. The first run may have no records.
+        """Create a translation from `runs`, the records that are already copied.
 
-        If `add` makes more than MAX_RUNS runs, it drops some of them, unless `keeps_all` is True.
+        `runs` contains at least one run, in the order of their offsets. If no record is copied yet, the only run has
+        the length 0. The method `add` adds further runs. If `keeps_all` is False, `add` removes some older runs as soon
+        as more than MAX_RUNS exist.
         """
         self._runs, self._keeps_all = list(runs), keeps_all
 
@@ -84,7 +91,7 @@ class Translation:
 
     @property
     def target_end(self) -> int:
-        """The offset after the last copied record, at the target."""
+        """The target offset after the last copied record."""
         last = self._runs[-1]
         return last.target + last.length
 
@@ -101,7 +108,10 @@ class Translation:
             del self._runs[1 : MAX_RUNS // 2 : 2]
 
     def gap_at(self, source: int) -> TranslationGap | None:
-        """Return the gap between two runs that contains this source offset, or None if no gap contains it."""
+        """Return the gap that contains the source offset `source`, or None if this offset is not in a gap.
+
+        A gap is the part of a partition between two runs of copied records.
+        """
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if not 0 <= at < len(self._runs) - 1 or source <= self._runs[at].source + self._runs[at].length:
             return None

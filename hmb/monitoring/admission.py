@@ -1,9 +1,10 @@
-"""Decides who may read from an HTTP server: a reader sends the token of a link, the owner's token, or a user's login.
+"""Decides who may send requests to an HTTP server: a client must send a secret token, or the login of a user.
 
-The server accepts three kinds of random texts:
-- The *token* is part of the link that the broker prints. In a broker without users, it permits everything.
-- The *owner's token* is in a file that only the owner can read (ports.py). `hmb state` on the same computer uses it.
-  The owner's token permits everything, even if the broker has users.
+The server accepts three kinds of secrets. Each of them is a long random text:
+- The *token* is part of the link that the broker prints. If the broker has no users, the token permits everything.
+- The *owner's token* is in a file in the data directory. Only the owner of the data directory can read this file
+  (ports.py), for example with `hmb state`. The owner's token permits everything, even if the broker has users. If
+  other computers can reach the server, the owner's token is not enough.
 - A *session id* belongs to a user who has logged in (logins.py). A session id permits only what this user may read.
 
 The link that the broker prints opens a page. If the broker has users, this page shows only a form for the login, until
@@ -59,7 +60,11 @@ class Admission:
         return self._is_public or (self.logins is not None and self.logins.is_required)
 
     def is_token(self, given: str) -> bool:
-        """Return whether a text is one of the two tokens. The time of the comparison does not help an attacker."""
+        """Return whether `given` is the token of the link or the owner's token.
+
+        The comparison takes the same time for every wrong token. If a token with a correct beginning took longer, an
+        attacker could find out the token character by character.
+        """
         return is_equal(given, self.token) | is_equal(given, self.owner_token)
 
     def reader(self, proofs: Proofs) -> Reader:

@@ -20,8 +20,9 @@ addresses must not show the token. So the browser can also send the token in a c
 contains the user's session.
 
 The server accepts these cookies in every GET request. A request with another method, for example POST, can change
-something. In such a request, the server ignores the cookies, so that a web page of an attacker cannot use them. Only on
-a public route, for example `/logout`, the server accepts them.
+something, so the server ignores its cookies. A web page of an attacker therefore cannot change anything with the
+cookies of the user's browser. Only the public routes `/login` and `/logout` are exceptions: they need the cookies, so
+the server accepts the cookies in POST requests to these routes.
 
 The names of the server's cookies contain the port, because a browser sends the cookies of one host to all ports of this
 host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages start.
@@ -314,7 +315,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _proofs(self, query: dict[str, str]) -> Proofs:
         """Return the parts of the request that can prove who has sent it.
 
-        Cookies count in every GET request. In a request with another method, cookies count only if the route is public.
+        Ignore the cookies of a request that is not a GET request, because the web page of an attacker may have sent it.
+        But accept the cookies on public routes, because two of these routes, `/login` and `/logout`, need the cookies.
         """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):

@@ -1,4 +1,4 @@
-"""Logs in the users of a broker at its HTTP ports: checks their passwords, and keeps their sessions.
+"""Checks the passwords of users who log in at the HTTP ports of a broker, and stores the sessions of these users.
 
 The broker prints a link to its page, and the link contains a random token. In a broker without users, this token is
 enough. A broker has users as soon as a listener has SASL, or as soon as an ACL or a SCRAM credential exists. From then
@@ -8,8 +8,14 @@ on, a reader of the page must also log in as one of these users. The page then s
 For example, alice logs in on the page with the password that she also uses for SASL. She gets a cookie with a random
 session id, and reads with the rights of the principal User:alice.
 
-A session ends after SESSION seconds, when the user logs out, or when somebody changes or removes the user's SCRAM
-password. The HTTP ports limit the number of wrong passwords (hmb/broker/security/refused_logins.py).
+A session ends in one of these cases:
+- The user logs out.
+- Somebody changes or removes the user's SCRAM password.
+- The session is SESSION seconds old (12 hours).
+- MAX_SESSIONS newer sessions exist.
+
+If a computer sends too many wrong passwords, it must wait before it can send the next one
+(hmb/broker/security/refused_logins.py).
 """
 
 from __future__ import annotations

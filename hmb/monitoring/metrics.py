@@ -70,7 +70,11 @@ def lines_of(metric: Metric) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number in the text format. For a small integer, do not call the slower `floatToGoString`."""
+    """Return a number in Prometheus's text format, for example `12.0`.
+
+    The function `floatToGoString` of prometheus-client accepts every number, but it is slow. So `_number` calls it only
+    if the number is not a small integer.
+    """
     if isinstance(value, int) and -SMALL < value < SMALL:
         return f"{value}.0"
     text: str = floatToGoString(value)  # type: ignore[no-untyped-call]

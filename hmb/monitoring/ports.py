@@ -10,10 +10,10 @@ The broker writes the addresses of its ports and the owner's token to a file in 
 The links to the state and to the page contain a token, which the broker stores in a file of its own. After a restart,
 the broker uses the same token, so a page that is open in a browser continues.
 
-*Other computers.* The state shows names of topics and clients, and the page also shows the values of records. If other
-computers can reach the HTTP port of the state or of the page, this port therefore needs TLS and a login. Without them,
-the broker does not start. TLS uses the settings `ssl.keystore.*` of the broker. A user logs in with the name and the
-password that clients use for SASL.
+*Other computers.* The broker's state contains the names of topics and clients, and the broker's page also shows the
+values of records. So if other computers can reach the HTTP port for the state or for the page, this port needs TLS and
+a login. Otherwise, the broker does not start. TLS uses the settings `ssl.keystore.*` of the broker. A user logs in with
+the name and the password that clients use for SASL.
 """
 
 from __future__ import annotations
@@ -64,7 +64,11 @@ class HttpAddress(NamedTuple):
 
 
 class PublicAddressError(ValueError):
-    """The error for a state or a page at a public address, if the broker has no TLS key, or no user who can log in."""
+    """The error for an HTTP port that the broker must not open, because other computers can reach it.
+
+    Such a port for the broker's state or page needs a TLS key, and a user who can log in. The broker has no usable key,
+    or no user has a password.
+    """
 
     def __init__(self, address: HttpAddress, problem: str) -> None:
         super().__init__(
@@ -111,7 +115,10 @@ class MonitoringPorts:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The links to the ports: "state" and "ui" (both contain the token), and "metrics"."""
+        """The links to the broker's state ("state"), to its page ("ui") and to its metrics ("metrics").
+
+        A request for the state or for the page needs a secret token, so the links to them contain this token.
+        """
         urls = {}
         if self.state is not None:
             urls["state"] = f"{self.state.url}{STATE}?token={self.state.token}"
@@ -122,10 +129,10 @@ class MonitoringPorts:
         return urls
 
     def start(self, broker: BrokerServer) -> None:
-        """Begin to serve the state of a started broker.
+        """Start the HTTP servers for a started broker.
 
-        Raises OSError if a file cannot be written. Raises PublicAddressError if other computers can reach the ports, so
-        that readers must log in, but no user has a password.
+        Raises OSError if a file cannot be written. If other computers can reach the state or the page, users must log
+        in. Raises PublicAddressError if they cannot log in, because no user has a password.
         """
         logins = Logins(broker)
         if self._public and not logins.has_passwords:
@@ -188,7 +195,10 @@ def _respond_state(current: Callable[[], BrokerState], request: HttpRequest) -> 
 
 
 def _respond_slowest(requests: RecentRequests, request: HttpRequest) -> HttpResponse:
-    """Respond with the slowest requests of each API, and record further requests for the N seconds of `?seconds=N`."""
+    """Respond at once with the slowest requests of each API that were recorded until now.
+
+    The recorder then records further requests for N seconds. The client chooses N with `?seconds=N` in the address.
+    """
     check_may_see_requests(request.reader)
     return json_response(requests.slowest(number_of(request, "seconds")))
 

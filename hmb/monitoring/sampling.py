@@ -1,8 +1,9 @@
 """Takes samples of a broker's counters, for rates over the last minute and for the lag of groups over five minutes.
 
-A counter such as the log end offset only shows how many records a partition has received in total. The rate follows
-from the growth of the counter since an older sample. So a thread takes a sample every INTERVAL seconds while the broker
-serves its state or its page.
+A counter such as a partition's log end offset only shows how many records the partition has received in total. The
+rate is the growth of the counter in a certain time, so the broker must know an older value of the counter. A thread
+therefore stores a sample of all counters every INTERVAL seconds. This thread runs in a broker that serves its state or
+its page over HTTP, and in the command `hmb ui -b ADDRESS`.
 
 For example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate
 over the last minute is 50 records per second.
@@ -91,9 +92,10 @@ class Sampler:
     def rates(self) -> SampleRates:
         """Return the rates since the oldest sample of the last minute. If this sample is too new, all rates are None.
 
-        If the sample is at least EXACT seconds old, its age is rounded to whole seconds. Without rounding, each
-        collection of the broker's state would compute a different rate for each partition, even without new records.
-        The feed of the broker's page would then send all partitions again.
+        A rate is the growth of a counter since the sample, divided by the age of the sample. If the sample is at least
+        EXACT seconds old, its age is rounded to whole seconds. Without rounding, the age would be different in each
+        call, so the rate of a partition would change even without new records. The broker would then send each such
+        partition to its page again, several times a second.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)

@@ -1,4 +1,4 @@
-"""A cache of the facts that the last collections of the state found in each log, for logs that have not changed.
+"""A cache for the state of a broker: if a log has not changed, the broker need not read it again for the next state.
 
 A page needs the broker's state five times a second. A state of 1,000 partitions costs about 55 ms of processor time
 while clients send records, but only some partitions change between two states. With this cache, a partition without
@@ -27,17 +27,23 @@ FRESH_TIMESTAMPS = 20.0  # seconds after which the timestamps in an entry are no
 
 
 class CachedLog:
-    """One entry of the cache: the facts that the broker has already collected about one log.
+    """One entry of the cache: what the broker has already read from one log.
 
-    info        the partition of the log, or None before the broker has collected its state
-    timestamps  committed offset of a group -> the largest timestamp (ms) in the batch that contains this offset, or in
-                the next batch if no batch contains it. None: this batch cannot be read
+    info        the `PartitionInfo` of the log: its offsets, segments and producers. It is None if the broker has not
+                read the log yet
+    timestamps  a dict from committed offsets of groups to timestamps (ms). The timestamp is the largest one in the
+                batch that contains the offset, or in the next batch if no batch contains it. It is None if this batch
+                cannot be read
     """
 
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
     def __init__(self, log: Log, last: CachedLog | None) -> None:
-        """Create an entry without a partition. Copy only the timestamps from `last`, the log's previous entry."""
+        """Create an entry whose `info` is None, because the broker must read the log again.
+
+        `last` is the previous entry of the log, or None. The new entry takes the timestamps from `last` unless they are
+        too old, because new records do not change the timestamps of older batches.
+        """
         now = time.monotonic()
         self.info: PartitionInfo | None = None
         self.timestamps: dict[int, int | None] = {}

@@ -20,9 +20,10 @@ broker. The scripts put names, keys and values into the page only as text, so HT
 effect.
 
 *Cost.* While no page is connected, the broker sends no changes and records no requests. While a page is connected, the
-feed needs at most 20 % of one processor, unless one collection of the state takes more than 0.5 s. After such a long
-collection, the feed rests for only 2 s, so it needs more than 20 %. For a broker with 100 partitions, the feed needs
-1.9 % of one processor.
+feed collects the broker's state several times a second. If clients send records to all of 100 partitions, this needs
+3 % of one processor. After each collection, the feed rests for at least four times as long as the collection took. So
+even a large state needs at most 20 % of one processor. One exception exists, because the feed never rests for more than
+2 s: if a collection takes more than 0.5 s, the feed needs more than 20 %.
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

@@ -13,10 +13,11 @@ For example, a client sends records to all of 100 partitions. The feed then need
 collection of the state. It begins a collection every 180 ms, so it needs 3 % of one processor (5 of 180 ms). If 200 of
 1,000 partitions change, a collection needs 16 ms, and the feed needs 9 % of one processor.
 
-After each collection of the state, the feed's thread rests for at least four times the processor time that a collection
-needs. So the feed does not need more than 20 % of one processor. For collections of up to 36 ms, this rule changes
-nothing, because 36 ms and a rest of four times 36 ms together are the usual 180 ms. The thread never rests for more
-than 2 s. If a collection takes more than 0.5 s, the feed therefore needs more than 20 %.
+After each collection of the state, the feed's thread rests for at least four times the processor time of a collection.
+So the feed usually needs at most 20 % of one processor. A feed begins at most one collection every 180 ms. After a
+collection of 36 ms, it therefore rests for 144 ms anyway, which is four times 36 ms. So this rule matters only for
+longer collections. One exception exists, because the thread never rests for more than 2 s: if a collection needs more
+than 0.5 s, the feed needs more than 20 %.
 
 The feed stores only the last KEPT changes. If a page is so slow that it has missed more than KEPT changes, the feed
 sends all parts of the state to this page again. Because of this limit, a slow page does not make the feed use more and
@@ -124,7 +125,7 @@ class Feed:
 
     @property
     def _has_ended(self) -> bool:
-        """Whether all streams must end, because the feed was stopped or a collection has failed."""
+        """Whether the streams to all pages must end: the feed was stopped, or it cannot collect the broker's state."""
         return self._is_stopped or self._thread is None
 
     def _is_newer(self, seen: int) -> bool:
@@ -137,7 +138,10 @@ class Feed:
             self._changed.notify_all()
 
     def listen(self) -> Generator[bytes, None, None]:
-        """Yield the events for one page, as bytes: first all parts, and then each change, until the feed stops."""
+        """Yield the events for one page, as bytes, until the feed stops.
+
+        The first event contains all parts of the broker's state. Each later event contains the parts that have changed.
+        """
         with self._changed:
             self._listeners += 1
             if self._thread is None:
@@ -188,7 +192,10 @@ class Feed:
             self._forget()
 
     def _forget(self) -> None:
-        """Forget all parts, so that the next page starts a new thread. The caller holds the lock."""
+        """Delete the stored state, because the feed's thread ends now. The caller holds the lock.
+
+        When the next page connects, the feed starts a new thread, which collects the whole state again.
+        """
         self._thread, self._version, self._parts = None, 0, {}
         self._changes.clear()
         self._changed.notify_all()

@@ -139,7 +139,11 @@ def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
 
 
 def _records(batch: Batch | None) -> Json:
-    """Return the first MAX_LISTED_RECORDS records. `problem` explains why a record cannot be decoded, or is None."""
+    """Return a dict with the first MAX_LISTED_RECORDS records of a batch ("records"), and an error or None ("problem").
+
+    If a record cannot be decoded, "problem" is a text with the reason, and "records" contains only the records before
+    this one.
+    """
     records: list[Json] = []
     problem = None
     try:
@@ -235,7 +239,10 @@ def look_up_time(log: Log, timestamp: int) -> Json:
 
 
 def _in_segment(segment: Segment, *, offset: int | None = None, timestamp: int | None = None) -> list[Json]:
-    """Return the steps inside one segment: the searches in its indexes, and the scan of its log."""
+    """Return the steps by which a look-up finds an offset or a timestamp (ms) in one segment.
+
+    The steps are searches in the indexes of the segment, and then a scan of its .log file.
+    """
     steps: list[Json] = []
     start, position = offset, 0
     time_index, offset_index = segment.time_index.file.path, segment.offset_index.file.path

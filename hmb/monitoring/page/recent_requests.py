@@ -1,4 +1,4 @@
-"""Records requests of clients while a page shows such requests: their fields, and the functions that handle them.
+"""Stores the requests of clients that a page shows: the fields of each request, and the functions that handle it.
 
 The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. The
 methods `view` and `slowest` begin the recording, and the recording ends some seconds after their last call.
@@ -13,8 +13,8 @@ The recorder keeps the last KEPT recorded requests. For each API, it also keeps 
 
 Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
 (`sys.setprofile`). The list of these calls, in their order, is stored as `way`. For each API, the recorder keeps the
-last FOLLOWED requests that it has followed, so a user has time to open one of them. For example, the calls of a Produce
-request begin like this:
+last 20 followed requests (the constant FOLLOWED), so a user has time to open one of them. For example, the calls of a
+Produce request begin like this:
     broker/network/connection.py   AcceptedConnection._serve
     broker/dispatch.py             Dispatcher.begin
     broker/handlers/produce.py     handle
@@ -117,9 +117,10 @@ class RecentRequests:
             }
 
     def slowest(self, seconds: int) -> dict[str, list[Json]]:
-        """Return the slowest requests of each API that were recorded until now, and record for `seconds` more.
+        """Return, for each API, the slowest requests that were recorded until now. Then continue the recording.
 
-        A recording ends after at most LONGEST_RECORDING seconds without a further call.
+        The recording continues for `seconds` seconds, or for LONGEST_RECORDING seconds if `seconds` is greater. A
+        further call of this method extends the recording.
         """
         with self._lock:
             self._record(min(seconds, LONGEST_RECORDING))
@@ -247,7 +248,10 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the functions of HMB that are running in this thread: from the thread's start to the handler's caller."""
+    """Return the functions of HMB that this thread has entered before it calls the handler of a request.
+
+    The list begins with the outermost function. Its last item is the function that calls the handler.
+    """
     here, frames, frame = __file__, [], sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]
         name = frame.f_code.co_filename

@@ -1,10 +1,12 @@
 """Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
 
-`hmb ui -b ADDRESS` uses this module. The page has the same files and the same checks as the page that a broker of HMB
-serves itself. The page uses other routes only when a user looks at batches, or looks up the offset of a time:
-    GET /fetched          the batches from an offset on, with Fetch
-    GET /fetched-batch    one batch with its records and bytes, with Fetch
-    GET /offset-of-time   the offset of a time, with ListOffsets
+The command `hmb ui -b ADDRESS` serves this page. Its files (HTML, styles and scripts) and its checks of requests are
+the same as those of `hmb broker --ui`, the page that a broker of HMB serves itself. When a user of that page opens
+batches or looks up the offset of a time, the broker reads its log files. The command `hmb ui` cannot read these files,
+so its page has three other routes:
+    GET /fetched          the batches from an offset on, read with Fetch requests
+    GET /fetched-batch    one batch with its records and bytes, read with a Fetch request
+    GET /offset-of-time   the offset of a time, read with a ListOffsets request
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ from hmb.protocol.topics import TopicPartition
 
 
 class RemotePage:
-    """A server on this computer, with the page of a broker that a `RemoteBroker` reads."""
+    """An HTTP server on this computer, with a page about a broker that runs somewhere else.
+
+    The page shows what a `RemoteBroker` reads through the APIs of this broker.
+    """
 
     def __init__(self, broker: RemoteBroker, port: int) -> None:
         """Bind the port. Read the state once to find errors early. Raises OSError, KafkaError, ConnectionFailed."""
@@ -58,7 +63,10 @@ class RemotePage:
 
 
 def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerState:
-    """Return the state. Turn each error into a RuntimeError, the error that a feed and a sampler expect."""
+    """Return the state of `broker`. Raises RuntimeError if the state cannot be read.
+
+    The callers, `Feed` and `Sampler`, expect a RuntimeError, and not the HmbError that `RemoteBroker` raises.
+    """
     try:
         return broker.state(sampler)
     except HmbError as error:
@@ -66,7 +74,10 @@ def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerStat
 
 
 class _RemoteRoutes(PageRoutes):
-    """The routes of a page about a broker in another process, for the batches and look-ups that a user opens."""
+    """The routes of a page about a broker that runs somewhere else.
+
+    These are the routes of every page, and three routes that show batches of this broker, or look up offsets in it.
+    """
 
     def __init__(self, server: HttpServer, broker: RemoteBroker, current: Callable[[], BrokerState]) -> None:
         super().__init__(server, current, REMOTE_PACE)

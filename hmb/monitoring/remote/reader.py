@@ -122,7 +122,10 @@ def attempt(missing: dict[str, str], part: str, read: Callable[[], T]) -> T | No
 
 
 class _Topics:
-    """Reads the topics, their partitions and their settings for one state. Errors go into `missing`."""
+    """Reads the topics of a cluster, with their partitions and their settings.
+
+    If a broker refuses to report something, for example the sizes of partitions, the dict `missing` gets the reason.
+    """
 
     def __init__(self, brokers: Brokers, missing: dict[str, str]) -> None:
         self._brokers = brokers
