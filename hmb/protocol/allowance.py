@@ -10,20 +10,21 @@ memory for the value. The costs are:
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
 
-For example, before a decoder creates the items of an array of 5000 topics, the decoder reports their cost to the
-allowance: 5000 x 1024 bytes, about 5 MB.
+For example, a request contains an array of 5000 topics. Before the decoder creates the items of this array, it calls
+`ALLOWANCE.spend` with their cost in memory: 5000 x 1024 bytes, about 5 MB.
 
-To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own
-function `spend`. By default, this function does nothing, so the memory is not limited. A client uses this default,
-because it trusts its broker to send no harmful message.
+To report the cost of a value, a decoder calls the function `ALLOWANCE.spend` with a number of bytes. This function can
+limit the memory of a message: it can wait for free memory, or raise ProtocolError. Each thread has its own function
+`spend`. The default function does nothing, so it does not limit the memory. A client uses this default, because it
+trusts its broker to send no harmful message.
 
 Before a thread of the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) replaces `ALLOWANCE.spend` for
 this thread. A decoder then calls the new function before it allocates memory. The new function counts the memory of the
 request. If the memory is not free, it waits or raises ProtocolError. After the request, `Dispatcher.begin` restores the
 default function, which does not limit the memory.
 
-All decoders use the global object ALLOWANCE. If the allowance were a parameter of the decoders, every decoder would be
-slower.
+The decoders find the function `spend` in the global object ALLOWANCE. The function could also be a parameter of each
+decoder, but a further parameter would make every decoder slower.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ Spend = Callable[[int], None]  # The argument is a number of bytes. The function
 
 
 def pay_nothing(size: int) -> None:
-    """Do nothing. With this function as `spend`, a message may take any amount of memory."""
+    """Do nothing. A decoder calls this function by default, so the memory that a message takes is not limited."""
 
 
 class _Allowance(threading.local):
-    """Stores one function `spend` for each thread.
+    """Stores, for each thread, the function that limits the memory of decoded messages.
 
-    Before a decoder allocates memory for a value, it calls the function of its thread.
+    For a large value, a decoder calls the function `spend` of its thread with the number of bytes that the value takes.
+    If this is too much memory, `spend` can wait, or raise ProtocolError.
     """
 
     spend: Spend = staticmethod(pay_nothing)

@@ -15,8 +15,9 @@ A subscription contains user data, whose layout depends on the *assignor*, the s
 sticky assignor's user data lists the partitions that the member owned before the rebalance. This user data has two
 layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout.
 
-The cooperative assignor's user data contains only the generation (an int32). From version 2 on, a subscription has a
-field for the generation, so a reader needs the user data of the cooperative assignor only in versions 0 and 1.
+The cooperative assignor also adds user data to a subscription: bytes that only this assignor understands. They contain
+only the member's generation (an int32). From version 2 on, a subscription has its own field for the generation. So a
+reader must decode this user data only in versions 0 and 1.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
 (generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).

@@ -284,7 +284,7 @@ QUOTA_KEYS = {
 
 
 class QuotaMatch(IntEnum):
-    """The way in which a condition of a quota filter selects entities of one type, such as users (KIP-546)."""
+    """How a DescribeClientQuotas request selects quotas by their user, client-id or IP address (KIP-546)."""
 
     EXACT = 0  # the entity with the given name
     DEFAULT = 1  # only the default, which applies to all entities without a quota of their own

@@ -10,9 +10,10 @@ class AlterClientQuotasRequest(Request, api_key=ApiKey.ALTER_CLIENT_QUOTAS, vers
 
     class EntryData(Struct):
         class EntityData(Struct):
-            """One part of an entity. For example, an entity can consist of a user and a client-id.
+            """One part of the entity that a quota limits. For example, an entity can consist of a user and a client-id.
 
-            If the name is null, the quota is the default for the entity type.
+            If `entity_name` is null, this part means the default of its type. For example, the quota of the default
+            user limits each user who has no quota of their own.
             """
 
             entity_type: str        = t.string()

@@ -27,9 +27,10 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
 
     class EntryData(Struct):
         class EntityData(Struct):
-            """One part of an entity. For example, an entity can consist of a user and a client-id.
+            """One part of the entity that a quota limits. For example, an entity can consist of a user and a client-id.
 
-            If the name is null, the quota is the default for the entity type.
+            If `entity_name` is null, this part means the default of its type. For example, the quota of the default
+            user limits each user who has no quota of their own.
             """
 
             entity_type: str        = t.string()

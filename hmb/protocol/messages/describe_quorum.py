@@ -8,9 +8,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeQuorumRequest(Request, api_key=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+"):
-    """The partitions to describe. The controllers replicate only one topic, `__cluster_metadata`.
+    """The partitions whose leader and replicas the client wants to know.
 
-    Versions 1 and 2 have the same layout as version 0.
+    Only the partition `__cluster_metadata-0` is allowed, because the controllers replicate no other partition. Versions
+    1 and 2 have the same layout as version 0.
     """
 
     class TopicData(Struct):

@@ -91,10 +91,9 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     id of a replica near the client. The client should read from this replica.
 
     Version 12 uses the flexible encoding (KIP-482). Version 12 also adds the current leader of a partition, and the
-    field `diverging_epoch`. The client has perhaps read records that the broker's log no longer contains.
-    `diverging_epoch` then shows at which offset these records begin. Version 13 replaces topic names by topic ids.
-    Version 16 adds the leader's address (KIP-951). Each version that is not named here has the same layout as the
-    version before it.
+    field `diverging_epoch`. If the client has read records that the broker's log does not contain, this field shows at
+    which offset these records begin. Version 13 replaces topic names by topic ids. Version 16 adds the leader's address
+    (KIP-951). Each version that is not named here has the same layout as the version before it.
     """
 
     class FetchableTopicResponse(Struct):

@@ -44,7 +44,7 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         return self.topics is None or (version == 0 and not self.topics)
 
     def has_ids_too_early(self, version: int) -> bool:
-        """Return whether `version` identifies topics by name, but a topic in this request has an id or lacks a name."""
+        """Return whether a topic of this request has an id or no name, although `version` permits only names."""
         takes_ids = version >= self.FIRST_VERSION_OF_IDS_ALONE
         return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())
 
