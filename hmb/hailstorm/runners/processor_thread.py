@@ -1,12 +1,14 @@
 """The loop of one processor: take input from the mailbox, call the processor's state machine, send its outbox.
 
-The thread of a processor repeats a loop of four steps:
-    1. take payloads or a notice (of a new master state, or of the end of a save) from the mailbox;
-       a spout that is not paused takes records from its partition
-    2. pass a master state to the `Participant`, which makes the processor's state machine in each epoch;
-       pass everything else to this state machine
-    3. send the outbox, send dead letters, begin a save
-    4. publish the report, if it has changed
+Each processor (a spout, bolt or sink) has a thread. Each processor also has a *mailbox* for input from other threads,
+and a *state machine*, which processes tuples. The *negotiator* controls all processors: it writes its decisions, the
+*master state*, into a *registry*, and reads the reports of the processors there. The thread repeats four steps:
+    1. take the next item from the mailbox: tuples from another processor, a new master state, or the result of a save;
+       if the mailbox is empty, a spout that is not paused reads records from its partition
+    2. pass the item to the state machine; if a master state starts the topology again, make a new state machine first
+    3. send the outputs of the state machine to the next processors, send dead letters (records that a spout could not
+       convert) to their topic, and begin a save if the state machine requests one
+    4. write the report of the processor into the registry if the report has changed
 
 A restart cannot repair some errors, for example a mistake in the user's code. The processor publishes such an error as
 the `failure` in its report. The negotiator, which leads the topology, then ends the topology. All other errors may
@@ -122,9 +124,11 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return the next work as a function, or None if there is no work.
+        """Return the next work of this processor as a function, or None if there is no work.
 
-        If the mailbox is empty, only a spout has work: it reads its topic, unless it is paused or has failed.
+        The next work is to process the next item from the mailbox. If the mailbox is empty, a spout (a processor that
+        reads a topic) has other work: it reads records from the topic. A spout that is paused or has failed does not
+        read.
         """
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None
@@ -326,10 +330,11 @@ class ProcessorThread(threading.Thread):
             self._mailbox.notify(MasterState.from_value(decode(value)))
 
     def _publish(self) -> None:
-        """Write the report into the registry if it has changed.
+        """Write the report of this processor into the registry, if the report has changed.
 
-        Every FIGURES_INTERVAL seconds, update the figures of the report first. Raises SessionExpiredError if the
-        session has ended, because a processor without a session receives no master state.
+        Every FIGURES_INTERVAL seconds, the method first updates the figures in the report. Raises SessionExpiredError
+        if the session with the registry has ended before the end of the topology. Without a session, the processor
+        receives no more commands, so it must not continue.
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:
@@ -345,9 +350,10 @@ class ProcessorThread(threading.Thread):
             self._published = replace(report)
 
     def _release(self) -> None:
-        """End the session, and close the participant and the clients.
+        """End this processor's session with the registry, and close everything else that this processor has opened.
 
-        Without a session, the processor's node disappears, and the negotiator learns that the processor has ended.
+        When the session ends, the registry removes the entry of this processor. The negotiator, which controls all
+        processors, watches these entries, and so notices that this processor has ended.
         """
         self._mailbox.close()
         if self._session is not None:

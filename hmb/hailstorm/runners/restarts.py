@@ -1,13 +1,15 @@
 """Limits the restarts: a runner ends a topology whose processors crash again and again.
 
-Some crashes have a temporary cause, for example a broker that restarts. The crashed processor then succeeds in a later
-epoch, and the topology makes progress. Other crashes repeat at the same record, and the topology makes no progress. A
-topology makes progress when it completes a new snapshot: the clock (the offsets) of its newest complete snapshot then
-changes. The runner therefore counts only the restarts after the last change of this clock.
+Some crashes have a temporary cause, for example a broker that restarts. After a restart of the crashed processor, the
+topology then makes progress. Other crashes repeat at the same record, so restarts do not help. To end such a topology,
+the runner counts the restarts without progress, and allows only a limited number of them. A topology makes progress
+when it completes a new snapshot. The runner notices this by the snapshot's clock: the offsets up to which the snapshot
+includes the records. When this clock changes, the count begins again at 0.
 
-The crash of one processor can make another processor crash, for example because the snapshot of the other processor
-belongs to an epoch that has ended. The error message therefore contains the most frequent reason of the restarts, not
-the last one.
+The crash of one processor can make another processor crash. For example, the topology starts again after the first
+crash. The other processor is still saving a snapshot of the time before this start, and crashes because the store
+refuses the old snapshot. The last crash before the end of the topology can be such a consequence, and its reason would
+mislead the user. The real cause repeats, so the error message contains the most frequent reason of all restarts.
 """
 
 from __future__ import annotations

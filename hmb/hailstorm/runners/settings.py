@@ -80,7 +80,12 @@ class RunResult:
 
 
 def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, int], dict[str, int]]:
-    """Return two dicts by node: the late tuples and the dead letters that the newest complete snapshot has counted."""
+    """Return two dicts: node name -> number of late tuples, and node name -> number of dead letters.
+
+    A late tuple has an event time that is too old, so a spout or bolt has left it out. A dead letter is a record for
+    which `convert` of a spout raised an exception. The numbers come from the newest complete snapshot in `store`. The
+    dicts do not contain nodes whose number is 0.
+    """
     at, late, dead = store.completed(), Counter[str](), Counter[str]()
     for name, processor in processors.by_name.items():
         runs, node = processor.node.runs, processor.node.name
@@ -98,8 +103,10 @@ def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, in
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:
     """Return the state of each bolt, merged from the snapshots of all its instances.
 
-    `clock` is a clock at which every instance has saved a snapshot. By default, it is the newest complete clock. Raises
-    SnapshotError if a snapshot is missing, and TopologyError if two instances of a bolt have the same key.
+    A clock contains one offset for each partition. A snapshot with this clock includes the records below these offsets.
+    If `clock` is None, the function loads the newest complete snapshots. Otherwise it loads the snapshots with the
+    clock `clock`. Raises SnapshotError if a snapshot is missing, and TopologyError if two instances of a bolt have the
+    same key.
     """
     at = clock or store.completed()
     states: dict[str, Any] = {}

@@ -4,7 +4,7 @@ In the Hailstorm paper, the processors of a topology run on several machines. Th
 or with the service manager of its machine. The registry contains the address of each processor, so the processors find
 each other. If a processor is started again on another machine, it registers its new address.
 
-Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".
+Source: the Hailstorm paper, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".
 """
 
 from __future__ import annotations

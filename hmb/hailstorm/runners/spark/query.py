@@ -1,36 +1,42 @@
 """Runs a topology on Spark: `on_spark` translates the topology into queries of Structured Streaming.
 
-One machine is too small for some topics. Spark distributes the same topology over a cluster. Spark's checkpoint
-replaces the snapshots of Hailstorm, and Spark's driver replaces the negotiator. The functions of the topology do not
-change. The results do not change either, because the states are commutative monoids. Each node of the topology becomes
-a part of a query:
+One machine is too small for some topics. Spark runs the same topology on a cluster. Two parts of Hailstorm are then not
+needed: Spark's checkpoint replaces the snapshots, and Spark's driver (the process that controls a query) replaces the
+negotiator (the part that controls the snapshots). The functions of the topology do not change. Its states do not change
+either: they are commutative monoids, so their values do not depend on the order in which Spark merges the tuples. Each
+node of the topology becomes a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
     bolt with a state               group by instance, and transformWithStateInPandas; one state for each instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
-Each row that goes from one node to the next node contains one tuple (the column `item`) and its origin (the other
-columns). The origin is the same as without Spark, so an idempotent sink receives each tuple with the same identity. In
-the origin, `path` lists the nodes that made the tuple. `number` contains one number for each of these nodes: the index
-of the tuple among the outputs that the node made from one input. In this example, the tuple is the fourth output (index
-3) that `split` made from one line:
+A row that goes from one node of the topology to the next node contains a tuple (the column `item`) and its origin (the
+other columns). The first three columns of the origin name the record from which the tuple was made. The column `path`
+lists the nodes that made the tuple. The column `number` contains one index for each of these nodes, because a node can
+make several outputs from one input. All these values are the same as without Spark, so an `IdempotentSink` receives
+each tuple with the same identity. In this example, the spout `lines` made its first output (index 0) from the record at
+offset 7, and the bolt `split` made its fourth output (index 3) from this line:
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
-Spark takes the records in micro-batches. For each instance, a bolt reads its state from the state store, processes all
-tuples of the batch, and writes the state back. If a crash happens before Spark has committed a batch, Spark repeats the
-batch with the old state. The states are therefore exact. A sink may receive a batch again, so each output reaches a
-sink at least once. An `IdempotentSink` still has exact results. `on_spark` refuses a `HeldBackSink` and a
-`TransactionalSink`, because the checkpoint of Spark cannot store the outputs that these sinks hold back.
+Spark takes the records in micro-batches. In each micro-batch, every instance of a bolt reads its state from Spark's
+state store, processes its tuples, and writes the new state back. If a crash happens before Spark has committed the
+micro-batch, Spark repeats the micro-batch with the old state. The states therefore include each record exactly once.
+
+After a crash, a sink may receive the tuples of a micro-batch again. A `Sink` then writes some outputs twice. An
+`IdempotentSink` writes them with the same identity again, so its target can overwrite them, and holds each output once.
+The other two kinds of sinks, `HeldBackSink` and `TransactionalSink`, hold outputs back until a snapshot is complete.
+Spark's checkpoint cannot store these outputs, so `on_spark` refuses both kinds.
 
 **Late tuples.** Without Spark, the spouts drop late records, and the bolts drop closed windows. On Spark, a bolt keeps
 every window and drops nothing. If no record is late, both results are equal. If some records are late, only Spark's
 result includes them.
 
-**Combiners.** On Spark, each tuple reaches its bolt separately, even with `combine=True`. The states are the same as
-with a combiner. The bolt sends one running value for each tuple. Without Spark, a bolt with a combiner sends one
-running value for each key and batch.
+**Combiners.** Without Spark, a sender merges the tuples of a batch by key before it sends them to a bolt with
+`combine=True`. For example, three tuples "sun" become ("sun", 3). The bolt then computes outputs once for each key and
+batch. On Spark, each tuple reaches the bolt separately, so the bolt computes outputs for each tuple. The states of the
+bolt are the same in both cases.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.
@@ -189,7 +195,12 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 
 
 def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
-    """Yield the output rows of a bolt for each input row. An output row has the same origin as its input row."""
+    """Yield the rows that the bolt `name` makes from its input rows (`frame`).
+
+    Each row has columns that name the record from which its tuple was made: the topic, the partition and the offset.
+    The function copies these columns from the input row to its output rows. It appends `name` to the column `path`, and
+    the index of the output to the column `number`.
+    """
     for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
         for index, made in enumerate(transform(decode(item))):
             yield topic, partition, offset, f"{path}/{name}", (*number, index), encode(made)

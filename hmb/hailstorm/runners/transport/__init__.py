@@ -15,7 +15,9 @@ Example: "split-0" runs in process 1 and sends payloads to "count-0" in process 
 the socket of process 2. If the mailbox of "count-0" is full, process 2 stops reading the socket, and "split-0" waits.
 
 Read in this order:
-    mailbox           the queue of a processor: payloads and notices
-    post              from an outbox to the receiver's mailbox, in this process or through a socket
-    partition_reader  a consumer of one partition, which notices expired and recreated topics
+    mailbox           the queue of a processor: payloads (tuples of other processors) and notices (messages that
+                      control the processor)
+    post              carries payloads to the receiver's mailbox, in this process or through a socket
+    partition_reader  reads one partition; raises an error if unread records have expired, or if the topic was deleted
+                      and created again
 """

@@ -1,12 +1,15 @@
 """A mailbox is the queue of one processor. It contains payloads and notices.
 
-Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds at most CAPACITY
-payloads. Notices (a new master state, the end of a save) are rare, and the processor takes notices before payloads. A
-processor can therefore pause, split its state or begin a new epoch at once, even if its mailbox contains many payloads.
+*Payloads* contain the tuples that other processors send to this processor. They wait in the mailbox in the order of
+their arrival. The mailbox holds at most CAPACITY `Payloads` objects. *Notices* are messages that control the processor.
+A notice is a new command of the negotiator, which controls all processors, or reports the end of a save. The processor
+takes notices before payloads. It can therefore obey a command at once, for example pause or begin a snapshot, even if
+its mailbox contains many payloads.
 
-The number of notices in a mailbox is also limited. A new master state replaces an older one that the processor has not
-taken, because a processor needs only the newest master state (`hmb.hailstorm.master`). A processor has at most one save
-in progress in each epoch, and each save sends one notice.
+Few notices can wait in a mailbox. A *notice* is either a *master state* (a command of the negotiator, which controls
+all processors) or the end of a save. A new master state replaces an older one that still waits, because a processor
+needs only the newest command. The number of saves is also limited: until the topology starts again, a processor has at
+most one save in progress, and each save ends with one notice.
 """
 
 from __future__ import annotations
@@ -70,7 +73,11 @@ class Mailbox:
             return True
 
     def notify(self, notice: Notice) -> None:
-        """Add a notice, without waiting. A new master state replaces an older master state."""
+        """Add a notice without waiting. A notice is a master state, or reports the end of a save.
+
+        A master state is a command of the negotiator, which controls all processors. A new master state replaces an
+        older one that is still in the mailbox, because a processor needs only the newest command.
+        """
         with self._lock:
             if isinstance(notice, MasterState):
                 self.newest_epoch = max(self.newest_epoch, notice.epoch)

@@ -1,4 +1,4 @@
-"""Reads one partition for a spout, and notices changes of the topic that would make counts wrong.
+"""Reads one partition for a spout. Raises an error if unread records have expired, or if the topic was created again.
 
 Two changes of a topic would make counts wrong without any error message. If the reader finds one of these changes, it
 raises an error, and the topology ends:

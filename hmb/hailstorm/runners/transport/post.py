@@ -65,9 +65,9 @@ class Post:
     def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
         """Put payloads into the receiver's mailbox, and wait while the mailbox is full.
 
-        If the payloads become obsolete, or the receiver does not run, drop the payloads. Without this receiver the
-        epoch cannot be completed, so the payloads are not needed. Raises BrokenChannelError if payloads for a running
-        receiver may be lost.
+        If the payloads become obsolete, or if the receiver does not run, drop the payloads. The topology does not lose
+        their tuples: before the receiver continues, the spouts go back to the newest complete snapshot, and send all
+        later tuples again. Raises BrokenChannelError if payloads for a running receiver may be lost.
         """
         mailbox = self._mailboxes.get(receiver)
         if mailbox is not None:
@@ -80,7 +80,10 @@ class Post:
 
 
 class RemotePost(Post):
-    """A post that also delivers payloads to other processes. Payloads from other processes arrive at its `address`."""
+    """Delivers payloads (tuples on their way to a processor) to processors in this process and in other processes.
+
+    The post sends payloads to another process through a socket. Payloads from other processes arrive at `address`.
+    """
 
     def __init__(self, session: RegistrySession, host: str = DEFAULT_HOST) -> None:
         """Listen at the address `host`. Learn the addresses of the receivers from the registry, through `session`."""
