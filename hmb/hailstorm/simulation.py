@@ -1,16 +1,20 @@
-"""A simulation of a whole topology: the real state machines and negotiator, in a random but repeatable order of events.
+"""Simulates a whole topology, its crashes and its restarts in one thread, in a random but repeatable order of events.
 
-Threads and networks deliver messages in an order that no test controls. The state machines of Hailstorm use neither
-threads nor networks, so the simulation can choose the order itself, with a seeded random generator. Each step of the
-simulation selects one of the possible actions. Each channel and each processor has a random speed, so that some of them
-make progress much more slowly than others. The possible actions:
-    deliver     the first payloads of one channel (each channel keeps its order; two channels can overtake each other)
-    read        a spout takes the next few records
+Threads and networks deliver messages in an order that no test controls. The code of Hailstorm that processes tuples
+uses neither threads nor networks. The simulation can therefore call this code in an order that it chooses itself, with
+a seeded random generator. Each processor and each channel between two processors has a random speed, so some of them
+make progress much more slowly than others.
+
+The simulation runs the *processors* (spouts, bolts and sinks) and the *negotiator*, which decides, for example, when
+the processors save their states. The negotiator writes each decision, the *master state*, into the *registry*, where
+the processors read it. Each step of the simulation selects one of the possible actions:
+    deliver     a processor receives the oldest tuples that wait in one channel (one channel can overtake another)
+    read        a spout reads the next few records
     watch       a processor receives the next master state, or skips some states and receives the newest one
     save        the state of a processor is stored, or (in a later step) the processor learns that its state is stored
-    negotiate   the negotiator reads the registry, and takes a step
+    negotiate   the negotiator reads the reports of the processors in the registry, and may write a new master state
     crash       a processor or the negotiator loses everything it had in memory
-    hang        a negotiator that paused, and lost its session in the meantime, takes one more step
+    hang        a negotiator that hung continues for one step, although a new negotiator has replaced it
 
 In the simulation, a processor that has not yet seen a new epoch continues in the old epoch, like a process that hung.
 All processors of the new epoch must refuse payloads of the old epoch, and the store must refuse snapshots of the old
@@ -252,11 +256,12 @@ class Simulation:
             self._note(f"negotiator: {master}")
 
     def _return_from_hanging(self) -> None:
-        """Let the hung negotiator continue, and take one more step.
+        """Let the hung negotiator take one more step, and ignore its decision (the master state that it returns).
 
-        While this negotiator hung, it lost its session, and a new negotiator started. The hung negotiator does not know
-        this. It decides from the values that it read from the registry before it hung. A real registry would refuse its
-        writes, because its session is lost. The simulation therefore ignores the master state that it returns.
+        While this negotiator hung, it lost its session with the registry, and a new negotiator started. The hung
+        negotiator does not know this, and decides from reports that it read before it hung. A real registry would
+        refuse the decision of this negotiator, because the session has ended. The simulation has no sessions, so this
+        method ignores the decision.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
@@ -317,7 +322,11 @@ class Simulation:
 
     @contextmanager
     def _dropped_windows_kept(self, participant: Participant) -> Iterator[None]:
-        """Store the content of each window that a bolt drops during the `with` block."""
+        """During the `with` block, keep a copy of each time window that a processor removes from its state.
+
+        A bolt with windows removes a window when the window's time has passed. The result of the simulation still needs
+        the content of this window, so the simulation stores the content in `_dropped`.
+        """
         machine = participant.machine
         windows = machine.bolt.windows if isinstance(machine, BoltMachine) else None
         if windows is None:

@@ -1,17 +1,22 @@
 """The sink: the node that writes tuples to the outside world. Each kind of sink has its own guarantee for crashes.
 
-Only a sink changes the outside world, and a replay cannot undo these changes. The Hailstorm paper does not solve this
-problem ("non-idempotent operations may have unexpected results", chapter 3.5). Hailstorm has four kinds of sinks:
-    Sink                  calls write(tuple) at once. Each output is written at least once. After a crash the outputs
+Only a sink changes the outside world, and a replay after a crash cannot undo these changes. The Hailstorm paper does
+not solve this problem ("non-idempotent operations may have unexpected results", chapter 3.5).
+
+Hailstorm has four kinds of sinks. Two kinds write each output at once. The other two kinds wait for the next complete
+snapshot. A snapshot has a *clock*, which contains one offset for each partition. The snapshot includes exactly the
+records below these offsets. When it is complete, no later replay begins below its clock:
+    Sink                  calls write(tuple) at once. Each output is written at least once. After a crash, the outputs
                           since the last snapshot are written again. An output that is written again can be different:
                           for example, a running sum depends on the order in which tuples arrive.
-    IdempotentSink        calls write(id, tuple) at once. After a crash an output is written again with the same id. A
+    IdempotentSink        calls write(id, tuple) at once. After a crash, an output is written again with the same id. A
                           target that overwrites by id therefore holds each output once.
-    HeldBackSink          calls write(tuples, clock) when a snapshot is complete, with outputs that no replay can
-                          produce again. After a crash it may repeat its last call, with the same tuples and clock.
-    TransactionalSink     commits outputs and clock in one transaction of the target when a snapshot is complete.
-                          Each output is written exactly once: a restarted sink learns from the clock which outputs the
-                          target already has.
+    HeldBackSink          calls write(tuples, clock) when a snapshot is complete. `tuples` are the new outputs of the
+                          records below the clock of the snapshot. After a crash, the sink may repeat its last call,
+                          with the same tuples and clock.
+    TransactionalSink     writes these outputs and the clock in one transaction when a snapshot is complete. Each output
+                          is written exactly once: after a crash, the sink reads the clock, and so knows which outputs
+                          are written.
 
 `Sink` and `IdempotentSink` write results within milliseconds. `HeldBackSink` and `TransactionalSink` hold their outputs
 back until the next snapshot is complete. The snapshot of a sink contains the outputs that it holds back, because after
@@ -58,9 +63,11 @@ class Target(Protocol):
         """
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
-        """Commit the outputs and the clock in one transaction.
+        """Write outputs to the target, and the offsets up to which it then has all outputs, in one transaction.
 
-        Raises StaleEpochError if a newer run of the same sink instance has opened the target.
+        `tuples` are the outputs. `clock` contains one offset for each partition that the topology reads. After the
+        transaction, the target contains the outputs of all records below these offsets. Raises StaleEpochError if a
+        newer run of the same sink instance has opened the target.
         """
 
     def close(self) -> None:
@@ -83,7 +90,11 @@ class IdempotentSink:
 
 @dataclass(frozen=True)
 class HeldBackSink:
-    """A sink that calls `write` once for each complete snapshot, with the new outputs below the snapshot's clock."""
+    """A sink that holds its outputs back until a snapshot is complete, and then calls `write` with these outputs.
+
+    The clock of a snapshot contains one offset for each partition. `write` receives this clock, and all new outputs of
+    records below its offsets. If a snapshot has no new outputs, the sink does not call `write`.
+    """
 
     write: Callable[[Sequence[Any], Clock], object]
 

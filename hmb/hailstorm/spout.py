@@ -5,8 +5,8 @@ processor. Each of these processors has one position, and the clock has one offs
 
 The function `convert` makes one tuple from one record. If the topology does not need a record, `convert` returns None.
 `convert` must be pure, because a replay calls it again for the same record. By default (`isolation_level`) a spout
-reads only committed records. If a spout read a record of an open transaction and the producer then aborted the
-transaction, nobody could remove the record from the states.
+reads only committed records. Suppose that a spout also read the records of an open transaction. If the producer then
+aborted the transaction, the bolts would already have counted the records, and could not remove them from their counts.
 
 If `convert` raises an exception for a record, the topology stops, because a count that silently leaves records out is
 wrong. If `dead_letters` names a topic, the spout does not stop, but sends the record to this topic, and continues. The

@@ -35,8 +35,10 @@ change the `version` of the topology. The fingerprint contains no numbers that o
 `allowed_lateness`. A user may change such a number, and keep the store. The new number then applies to the records
 after the newest snapshot.
 
-New partitions of a topic do not change the shape of the topology. The topology has not read a new partition yet, so the
-clock contains the first offset of this partition.
+A topic of a topology can get new partitions. The topology can still load its old snapshots at its next start. Each old
+partition then continues at the offset that the newest complete snapshot contains for it. The snapshot contains no
+offset for a new partition. Its spout begins at the position that the option `offset` of the spout selects: "earliest"
+or "latest".
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """
@@ -71,10 +73,10 @@ class Declaration:
 
 
 class Topology:
-    """A directed acyclic graph of nodes, in the order of their declaration.
+    """A directed acyclic graph of nodes (spouts, bolts and sinks), in the order of their declaration.
 
-    `name` consists of letters, digits and _. Targets and the snapshot store contain the name. So a topology with a new
-    name cannot continue with its old snapshots.
+    `name` consists of letters, digits and _. The snapshot store contains this name, and refuses a topology with another
+    name. A topology with a new name can therefore not continue with its old snapshots.
 
     `version` is any text. If you change a function so that the old states have another meaning, change `version`, too.
     The snapshot store then refuses to load the old snapshots.
@@ -170,9 +172,11 @@ class Topology:
         return list(done.values())
 
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
-        """Raise TopologyError if an IdempotentSink comes after a bolt with `combine=True`.
+        """Raise TopologyError if an IdempotentSink receives tuples (perhaps through other nodes) from a combining bolt.
 
-        `nodes` are in topological order.
+        A bolt is combining if its option `combine` is true. An IdempotentSink is a sink that overwrites outputs with
+        the same identity. After a crash, the outputs of a combining bolt can have other identities, so the sink would
+        not overwrite the old outputs. `nodes` are in topological order.
         """
         combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True at or before the node
         for node in nodes.values():
@@ -234,7 +238,8 @@ class Processor:
         """Whether this processor saves snapshots.
 
         Bolts and sinks save snapshots. A spout saves snapshots only if it tracks event times or counts dead letters.
-        Otherwise its whole state is its position, which the clock contains.
+        Any other spout has no state except its position: the next offset to read. Hailstorm stores the positions of all
+        spouts in the clock of each snapshot, so this spout needs no snapshot of its own.
         """
         runs = self.node.runs
         return not isinstance(runs, Spout) or runs.event_time is not None or runs.dead_letters is not None
@@ -280,7 +285,11 @@ class Processors:
     def _upstreams(
         node: Declaration, instances: Mapping[str, list[Processor]], reached: Mapping[str, set[TopicPartition]]
     ) -> dict[TopicPartition, frozenset[str]]:
-        """Return, for each partition, the upstream processors from which `node` receives tuples of this partition."""
+        """Return a dict: partition -> names of the processors that send tuples of this partition to `node`.
+
+        A tuple belongs to the partition of the record from which it was made. `instances` contains the processors of
+        each node. `reached` contains, for each node, the partitions whose tuples reach this node.
+        """
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:
             for processor in instances[before]:

@@ -1,4 +1,4 @@
-"""Frames on a socket: a length (uint32, big-endian), then a value of the codec.
+"""Sends values on a socket in frames. A frame is a length (uint32, big-endian), followed by the encoded value.
 
 The registry and the connections between processes send their values in frames: a length, then a value. The receiver
 checks the length of a frame before it allocates memory for the frame.

@@ -11,9 +11,10 @@ mirror has copied the records a to f, and the committed offset of the consumer g
                                           position: 6           --commit--->   group hmb-mirror-...: orders-0 at 6
     group billing: 4         --------->   translation           --commit--->   group billing: 4
 
-The mirror usually copies whole batches. It replaces a few fields in the header of a batch, and does not decode the
-records. The mirror decodes only a few batches and encodes them again: compacted or partly copied batches, batches with
-LogAppendTime or a delete horizon, and the old formats v0 and v1.
+The mirror usually copies a whole batch: it replaces a few fields in the header of the batch, and does not decode the
+records. The mirror decodes and encodes a batch only if a producer cannot send the batch of the source again. For
+example, compaction has removed records from the batch, or the batch has an old format (v0 or v1). The module `copying`
+describes all such cases.
 
 The *position* of a partition is the source offset of the next record to copy. The target stores the positions. One
 transaction at the target can therefore contain both the records and their position. After a crash, the mirror continues
@@ -36,8 +37,9 @@ Read in this order:
 11. `errors`      the errors with which a mirror ends
 
 Limits: a mirror copies a record to the partition with the same number, for example from partition 3 to partition 3. A
-mirror does not copy users, ACLs or share groups. Two mirrors with the same group must not run at the same time. If they
-use transactions, the target refuses the mirror that started first.
+mirror does not copy users, ACLs or share groups. A mirror commits its own position at the target as the offsets of a
+consumer group, so two mirrors must not use the same group at the same time. If two mirrors with the same group use
+transactions, the target refuses the writes of the mirror that started first.
 
 Source: Kafka 0.7 design, "Consumer tracking" and "Mirroring"; KIP-382.
 """

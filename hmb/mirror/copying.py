@@ -1,8 +1,9 @@
 """Prepares a batch of the source for the target.
 
-The records of a batch have the same bytes at every broker, so the mirror need not decode the records. The plain path
-copies the whole batch, and replaces only the producer id, the epoch and the sequence number in the header. The records
-stay compressed, and keep their keys, values, headers and timestamps.
+The records of a batch have the same bytes at every broker, so the mirror usually need not decode the records. It copies
+the bytes of the records unchanged, and writes a new header before them. In this header, it replaces a few fields, for
+example the producer id and the sequence number. The records stay compressed, and keep their keys, values, headers and
+timestamps.
 
 The mirror cannot copy some batches as they are. It decodes their records and encodes a new batch, for these reasons:
 - Compaction has removed records. A producer may only send batches without gaps.
@@ -76,7 +77,11 @@ def copied(source: SourceBatch, numbers: BatchNumbers, *, transactional: bool) -
 
 
 def runs_of(offsets: Iterable[int]) -> Iterator[CopiedRun]:
-    """Yield the runs of consecutive offsets. The field `target` is the index of a run's first offset in `offsets`."""
+    """Divide ascending source offsets into runs of consecutive offsets, and yield one `CopiedRun` for each run.
+
+    In each run, the field `target` contains the index of the run's first offset in `offsets`. Its target offset is not
+    known yet. For example, the offsets 5, 6 and 9 become two runs: 5 and 6 with the index 0, and 9 with the index 2.
+    """
     first, count, position = 0, 0, 0
     for offset in offsets:
         if count and offset != first + count:

@@ -6,10 +6,12 @@ commits a translated offset at the target if two conditions hold:
 - The group's offset at the target is smaller than the translated offset. So a group that already reads at the target
   does not go back.
 
-The *runs* of a partition translate most committed offsets (see `translation`). For an offset between two runs, the
-mirror counts records. For example, a group has committed an offset after the end of the first run, and 40 records of
-the source are between this end and the offset. At the target, the mirror then skips the first 40 records after the end
-of the same run. The offset of the next record is the translated offset.
+The mirror remembers *runs*: series of records whose offsets grow by one both at the source and at the target (see
+`translation`). If a committed offset is in a run, the mirror computes its translation. If the offset is after the end
+of a run and before the next run, the mirror counts records. For example, a run ends before offset 500 at the source,
+and before offset 300 at the target. A group has committed offset 560, and the source has 40 records from offset 500 to
+559. At the target, the mirror then skips 40 records from offset 300 on. The translation is the offset of the next
+record.
 """
 
 from __future__ import annotations
@@ -84,7 +86,11 @@ def translated_offsets(
     chosen: re.Pattern[str],
     own_group: str,
 ) -> list[TranslatedOffset]:
-    """Return the committed offsets of the chosen groups, each with its translation for the target."""
+    """Return the offsets that groups have committed at the source, each with the matching offset at the target.
+
+    A record can have different offsets in the two clusters. The result contains the groups whose names match `chosen`,
+    but not the group of the mirror (`own_group`), and only partitions that the mirror copies (`partitions`).
+    """
     found = []
     for listed in source.list_groups(types=CONSUMER_GROUP_TYPES):
         group = listed.group_id

@@ -47,7 +47,11 @@ _CHECKPOINT, _HEARTBEAT = Struct(">hqq"), Struct(">hq")
 
 
 class MirrorMakerTopics:
-    """Writes the topics of MirrorMaker 2. It writes a checkpoint only if an offset of a group has changed."""
+    """Writes two topics of MirrorMaker 2: heartbeats into the source cluster, and checkpoints into the target cluster.
+
+    A checkpoint contains the committed offset of a consumer group at the source, and the matching offset at the target.
+    If neither offset has changed since the last checkpoint, the class writes no new checkpoint.
+    """
 
     def __init__(self, source: Admin, target: Admin, aliases: Aliases) -> None:
         """Create the topics for heartbeats and checkpoints, if they do not exist yet."""
@@ -79,12 +83,11 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 
 
 def heartbeat(aliases: Aliases, now: int) -> Record:
-    """Return the heartbeat that a mirror writes into its source cluster.
+    """Return the heartbeat record that a mirror writes into its source cluster. `now` is the time in ms.
 
-    The key of a heartbeat contains the names of two clusters. As in MirrorMaker 2, the first name is the other cluster,
-    and the second name is the cluster that contains the heartbeat. For example, a mirror copies from `east` to `west`,
-    and writes its heartbeats into `east`. The key then contains first `west`, and then `east`. In MirrorMaker 2, these
-    two fields are called source and target, although the mirror copies in the opposite direction.
+    The key contains the names of both clusters. The first name is the target of the mirror, and the second name is its
+    source. For example, a mirror that copies from `east` to `west` writes the key (`west`, `east`). MirrorMaker 2 has
+    the same order, although it calls the first name "source cluster", and the second name "target cluster".
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

@@ -1,15 +1,17 @@
 """Snapshot stores: the places that keep the states of processors after a crash.
 
-A snapshot is the state of one processor at one clock, as bytes. The method `save` of a store returns after the bytes
-are on disk. When every processor has reported that it saved its snapshot, the negotiator records the snapshot of the
-topology as complete. Only then does the store delete the older snapshots.
+A snapshot is the state of one processor, as bytes. The state includes exactly the records below a *clock*, which
+contains one offset for each partition that the topology reads. The method `save` of a store returns after the bytes are
+on disk. When every processor has reported that it has saved a snapshot with the same clock, the negotiator, which
+controls the processors, marks this clock as complete. Only then does the store delete the snapshots with older clocks.
 
-A store keeps three values for the whole topology, so that a new negotiator can continue the work of the previous
-negotiator:
-    fingerprint   the shape of the topology that the snapshots belong to, and the kinds of its bolts' states: the store
-                  refuses any other topology
-    epoch         the number of the last start: the store refuses `save` and `complete` of an older epoch
-    completed     the newest complete clock: a restart must not begin at an older clock
+A store keeps three values for the whole topology. A new negotiator (the part of Hailstorm that controls snapshots and
+restarts) reads these values, so it can continue the work of the previous negotiator:
+    fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. The store
+                  refuses a topology with another fingerprint, because this topology could not use the snapshots.
+    epoch         the number of the last start of the topology. The store refuses writes from an older start.
+    completed     the newest offsets (one for each partition) at which all processors have saved a snapshot. A restart
+                  must not begin at older offsets.
 
 The epoch protects the snapshots against a processor that hangs. Suppose that a processor hangs during a save. The
 topology recovers without this processor, and begins a new epoch. If the processor then continues its save, its snapshot

@@ -1,8 +1,10 @@
 """Snapshots in a directory: one file for each snapshot.
 
 The directory of a store contains these files:
-    <directory>/topology.json                     fingerprint, epoch, newest complete clock
-    <directory>/lock                              locked while the epoch is checked
+    <directory>/topology.json     a JSON object with three values: `fingerprint` describes the topology, `epoch` is the
+                                  number of its last start, and `completed` contains the offsets of the newest snapshot
+                                  that all processors have saved
+    <directory>/lock              a file that a process locks while it checks the epoch
     <directory>/count-0/00000000000000000007.snapshot   snapshot number 7 of the processor count-0
 
 The layout of a snapshot file, with big-endian integers:
@@ -13,10 +15,11 @@ The layout of a snapshot file, with big-endian integers:
     header          bytes     the list [epoch, processor, clock], encoded by hailstorm/codec.py
     state           bytes     up to the end of the file
 
-The store writes a snapshot file under a temporary name that no other save uses. Then the store syncs the file, renames
-it, and syncs the directory. A file that has its final name is therefore complete, even if the process crashes at any
-moment. The CRC detects damage that happens later on the disk. The number in a file's name grows with each snapshot of a
-processor. A crash can leave a temporary file behind. The next epoch deletes this file.
+The store writes a snapshot file under a temporary name that no other save uses. Then the store syncs the file to the
+disk, renames it, and syncs the directory. A file that has its final name is therefore complete, even if the process
+crashes at any moment. The CRC detects damage that happens later on the disk. The number in a file's name grows with
+each snapshot of a processor. A crash can leave a temporary file behind. When the topology starts again, the store
+deletes all temporary files.
 
 The store checks the epoch and renames the file while it holds a lock. The lock makes the check safe: a process of an
 old epoch cannot rename its file after a new epoch has begun. Suppose that a process hangs before it takes the lock, and
@@ -241,7 +244,10 @@ def _read(path: Path) -> SnapshotFile:
 
 
 def _clock_of(path: Path) -> Clock | None:
-    """Return the clock in the header of a snapshot file; None if the header is damaged."""
+    """Return the clock of a snapshot file, which is stored in its header. Return None if the header is damaged.
+
+    The clock contains one offset for each partition. The snapshot includes exactly the records below these offsets.
+    """
     with path.open("rb") as file:
         try:
             _, _, length = PREFIX.unpack(file.read(PREFIX.size))

@@ -1,8 +1,10 @@
 """Snapshots in one SQLite file.
 
-The database has two tables:
-    topology    fingerprint (JSON), epoch, completed (the codec's bytes of a clock); one row
-    snapshot    number, processor, clock, epoch, state
+The database has two tables. A clock in these tables contains one offset for each partition. Clocks and states are bytes
+that the module `hmb.hailstorm.codec` has encoded:
+    topology    one row: fingerprint (a description of the topology, as JSON), epoch (the number of its last start),
+                completed (the clock of the newest snapshot that all processors have saved)
+    snapshot    one row for each snapshot of a processor: number, processor, clock, epoch, state
 
 The store checks the epoch and inserts the snapshot in one transaction of the database. With `PRAGMA synchronous=FULL`,
 SQLite syncs each transaction to the disk. A connection of SQLite can be used only by one thread, so the store opens a

@@ -37,7 +37,11 @@ class SnapshotStore(Protocol):
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest complete clock, or None if no clock is complete."""
+        """Return the newest clock at which all processors have saved a snapshot, or None if no such clock exists.
+
+        A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
+        these offsets.
+        """
 
     def complete(self, epoch: int, clock: Clock) -> None:
         """Store `clock` as the newest complete clock, and delete the snapshots at all other clocks.
@@ -46,17 +50,22 @@ class SnapshotStore(Protocol):
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
-        """Store the state of a processor at a clock durably.
+        """Store a snapshot: the state of a processor. When the method returns, the snapshot survives a crash.
 
-        Raises StaleEpochError if an epoch newer than `epoch` has begun, and SnapshotError if the state cannot be
-        stored.
+        The state includes exactly the records below the offsets in `clock`. `epoch` is the number of the topology's
+        start to which the snapshot belongs. Raises StaleEpochError if the topology has started again since then, and
+        SnapshotError if the state cannot be stored.
         """
 
     def clocks(self, processor: str) -> list[Clock]:
-        """Return the clocks of all intact snapshots of a processor, in the order in which they were saved."""
+        """Return the clock of each intact snapshot of a processor, in the order in which the snapshots were saved.
+
+        The clock of a snapshot contains one offset for each partition. The snapshot includes exactly the records below
+        these offsets.
+        """
 
     def load(self, processor: str, clock: Clock) -> bytes:
-        """Return the state that a processor saved at a clock.
+        """Return the state that `save` has stored for this processor and this clock.
 
         Raises SnapshotError if the snapshot is missing or damaged.
         """

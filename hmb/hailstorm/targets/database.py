@@ -13,9 +13,9 @@ When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. I
 changed the epoch, the earlier sink instance rolls its transaction back and ends.
 
 In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Such a row
-does not show to which topology it belongs. If `open` finds a row with an old key, it therefore compares the topics in
-the row's clock with the topics whose tuples the sink receives. If the sink receives all topics in the clock, the row
-can belong to this sink, so `open` gives the row the new key.
+does not show to which topology it belongs. The method `open` decides this by the column `clock` of the row, which
+contains the topics that the topology of this row reads. If the present topology also reads all these topics, the row
+can belong to it, so `open` gives the row the new key.
 """
 
 from __future__ import annotations
@@ -89,10 +89,12 @@ class DatabaseTarget:
         self._connection.close()
 
     def _claim(self, cursor: Any) -> Clock | None:
-        """Begin a new epoch in the row of this sink instance, and return the clock in this row.
+        """Add 1 to the epoch in the row of this sink instance, and return the clock in the row.
 
-        Add the row if it does not exist. The method updates the row before it reads the row, because the update locks
-        the row until the end of the transaction.
+        The epoch counts the starts of this sink instance. The clock contains one offset for each partition. The
+        database contains the outputs of all records below these offsets. If the row does not exist, the method adds it,
+        and returns None. The method updates the row before it reads the row, because the update locks the row until the
+        end of the transaction.
         """
         row = (self._sink,)
         if not self._execute(cursor, "UPDATE hailstorm_clock SET epoch = epoch + 1 WHERE sink = ?", row):
@@ -102,14 +104,16 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Look for a row with the old key of this sink instance. Return its clock, and give the row the new key.
+        """Return the clock of a row that an early version of Hailstorm wrote for this sink instance, or None.
 
-        In early development versions, the key of a row was only the name of the sink instance (`sink`). The new key
-        also contains the name of the topology.
+        The clock of a row contains one offset for each partition, up to which the outputs are written. In early
+        development versions, the key of a row was only the name of the sink instance (`sink`). The new key also
+        contains the name of the topology.
 
-        Return None if no row has the old key, or if the clock in the row contains topics that this sink does not
-        receive. If the clock is above `start`, return the clock, but do not change the row. In this case, the caller
-        raises an error, and the sink does not start.
+        The clock `start` contains the partitions that the topology reads now. If no row has the old key, or if the
+        clock of the row contains a topic that is not in `start`, the method returns None. If an offset in the clock of
+        the row is greater than the offset of the same partition in `start`, the method does not change the row. The
+        caller then raises an error, and the sink does not start. Otherwise the method gives the row the new key.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

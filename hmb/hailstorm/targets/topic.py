@@ -1,4 +1,4 @@
-"""A topic as a target: outputs become records, and the clock becomes the committed offsets of a consumer group.
+"""A target that writes outputs as records to a topic, and the progress of the sink as offsets of a consumer group.
 
 A transaction of Kafka's protocol can write records to partitions and commit offsets of a consumer group. Either all of
 these writes take effect, or none of them. A clock is a set of offsets, one for each partition, so it can be committed
