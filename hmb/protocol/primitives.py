@@ -100,7 +100,7 @@ BYTES_LIKE = (bytes, bytearray, memoryview)  # a tuple: `bytes | bytearray` woul
 
 
 def part_size(part: Part) -> int:
-    """Return the number of bytes of a part."""
+    """Return the size (bytes) of a part of an encoded message. A part is bytes in memory, or records in a file."""
     return len(part) if isinstance(part, BYTES_LIKE) else part.size
 
 

@@ -159,10 +159,11 @@ class Struct:
 
     @classmethod
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
-        """Return the plan of one version.
+        """Return the plan of one version: the fields of this version with their codecs, in the order of their bytes.
 
-        For the class of a message, the caller omits `flexible`, because the class itself declares which versions are
-        flexible. For a struct inside a message, the caller passes the `flexible` of the message.
+        A *flexible* version of a message encodes lengths in fewer bytes (KIP-482). The class of a message declares
+        which of its versions are flexible, so the caller omits `flexible`. For a struct inside a message, the caller
+        passes whether the version of the message is flexible.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """

@@ -79,10 +79,11 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield lines for an incomplete header of a batch at the end of the buffer.
+    """Yield a line for each complete field of an incomplete header at the end of the buffer.
 
-    All formats begin with the offset and the length. If the buffer also contains the magic, the function knows the
-    format, and shows all complete fields.
+    The byte at position 16 of a batch or message, the *magic*, is the number of its format. If the buffer contains this
+    byte, the function knows the fields of the header. If the buffer ends before this byte, the function shows only the
+    offset and the length, because all formats begin with these two fields.
     """
     form: Struct = OFFSET_AND_LENGTH
     names: tuple[str, ...] = RecordBatch._fields[:2]

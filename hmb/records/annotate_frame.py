@@ -1,7 +1,8 @@
 """Shows all bytes of a frame: the bytes of the message, and of the record batches inside the message.
 
-A *frame* is one message with its size before it. For example, these are some of the lines for a frame that contains a
-batch:
+A *frame* is one message with its size before it. For each field of a frame, `annotate_frame` yields one line: the
+position, the bytes, and the name and the value of the field. For example, a frame that contains a record batch has
+these lines, among others:
     000000  00 00 00 d6                                      size = 214
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0

@@ -252,8 +252,8 @@ def wrap_records(
 def assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray | memoryview) -> bytes:
     """Join the parts of a batch, and compute its CRC. Return the bytes of the batch.
 
-    `after_crc` contains the fields from the attributes on, in the layout AFTER_CRC. `content` contains the bytes after
-    the header.
+    `after_crc` contains the fields of the header after the CRC, in the layout AFTER_CRC: from the attributes to the
+    number of records. `content` contains the bytes after the header, which are the records.
     """
     before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
     crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))

@@ -37,8 +37,9 @@ _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") :
 def is_sendable(batch: RecordBatch) -> bool:
     """Return whether a producer can send the bytes of this batch's records again, without a new encoding.
 
-    This is possible only if compaction has removed no record, the producer has set the timestamps, and the batch has no
-    delete horizon.
+    This is possible only under three conditions. First, compaction has removed no record from the batch. Second, the
+    producer has set the timestamps. Third, compaction has not set a delete horizon: the time after which it may remove
+    the batch's tombstones. A batch stores a delete horizon instead of the base timestamp.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times
@@ -88,9 +89,9 @@ def with_records(
     `content` contains the uncompressed records, and `count` is their number. `max_timestamp` (ms) becomes the greatest
     timestamp in the header.
 
-    `base_timestamp` (ms) becomes the batch's delete horizon: after this time, compaction may remove the tombstones of
-    the batch. The header stores the delete horizon in the field of the base timestamp. If `base_timestamp` is None,
-    this field stays the same.
+    One field of the header contains either the base timestamp or the delete horizon: the time after which compaction
+    may remove the batch's tombstones (KIP-534). If `base_timestamp` (ms) is not None, this field gets its value, as the
+    delete horizon. If `base_timestamp` is None, this field stays the same.
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

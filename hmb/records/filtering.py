@@ -138,13 +138,21 @@ def empty_batch(batch: RecordBatch) -> bytes:
 
 
 def with_delete_horizon(batch: RecordBatch, delete_horizon: int) -> bytes:
-    """Return a copy of the batch with a delete horizon (ms). Raises KafkaError if the records cannot be decoded."""
+    """Return a copy of the batch with the delete horizon `delete_horizon` (ms).
+
+    The delete horizon is the time after which compaction may remove the batch's tombstones, or the marker of a control
+    batch (KIP-534). Raises KafkaError if the records cannot be decoded.
+    """
     content = _with_base_timestamp(batch, batch.uncompressed(), lambda *_: True, delete_horizon)
     return with_records(batch, content, batch.records_count, batch.max_timestamp, base_timestamp=delete_horizon)
 
 
 def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_timestamp: int) -> bytearray:
-    """Return the records for which `keep` returns True, encoded with deltas to another base timestamp (ms)."""
+    """Return the encoded records for which `keep` returns True, for a batch with a new base timestamp (ms).
+
+    A record stores its timestamp as a difference to the base timestamp of its batch. So the function computes a new
+    difference for each record.
+    """
     content, shift = bytearray(), batch.base_timestamp - base_timestamp
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):

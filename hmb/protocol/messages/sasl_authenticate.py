@@ -18,7 +18,7 @@ class SaslAuthenticateRequest(Request, api_key=ApiKey.SASL_AUTHENTICATE, version
 
 
 class SaslAuthenticateResponse(Response, api_key=ApiKey.SASL_AUTHENTICATE, versions="0-2", flexible="2+"):
-    """The broker's next message. Version 1 adds the lifetime of the session.
+    """The broker's answer to a SaslAuthenticate request. Version 1 adds the lifetime of the session.
 
     Version 2 uses the flexible encoding (KIP-482).
     """

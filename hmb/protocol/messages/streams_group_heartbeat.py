@@ -26,10 +26,11 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """A sum of offsets: the sum over all changelog partitions of one task.
+    """The progress of one task, as a sum of offsets over all changelog partitions of the task.
 
-    In the field `task_offsets`, the sum adds for each partition the offset up to which the task has restored its state.
-    In the field `task_end_offsets`, the sum adds for each partition its end offset.
+    A task writes the changes of its state to changelog partitions, and restores its state from them. The field
+    `task_offsets` contains the sum of the offsets up to which the task has restored its state. The field
+    `task_end_offsets` contains the sum of the end offsets of these partitions.
     """
 
     subtopology_id: str = t.string()

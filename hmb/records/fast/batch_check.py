@@ -22,7 +22,7 @@ unpack = HEADER.unpack_from
 
 
 class CheckedBatch(NamedTuple):
-    """The fields of an intact batch that recovery needs."""
+    """Six fields of an intact batch. A broker that checks its log after a crash needs only these fields."""
 
     first_offset: int
     size: int  # bytes, with the header

@@ -271,9 +271,9 @@ class _Slices(NamedTuple):
 
 
 def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Find the keys or the values of all records. `at` contains the position of the length of each key or value.
+    """Return the positions of the keys (or values) of all records, and the positions of the fields after them.
 
-    Return the positions of the keys or values, and the positions at which the next fields begin.
+    Each key and each value is stored after its length. Element n of `at` is the position of this length in record n.
     """
     sizes, starts = _varints(array, at)
     is_present = sizes >= 0

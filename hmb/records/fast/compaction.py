@@ -1,18 +1,19 @@
-"""Finds the keys and the bytes of records for compaction, in batches without unusual records.
+"""Finds the keys and the bytes of a batch's records for compaction: a fast decoder for nearly all batches.
 
-Compaction needs the key of every record, and one gigabyte of a log may contain ten million records. This module decodes
-only *plain* batches. Nearly all batches are plain, which means:
+Compaction needs the key of every record, and one gigabyte of a log may contain ten million records. So this module must
+decode records fast. It therefore decodes only *plain* batches, in which most numbers have one or two bytes. (The slower
+function `raw_records` decodes all other batches.) Nearly all batches are plain, which means:
 - The batch has at most 8192 records, and compaction has not removed any of them. So the records have the offset deltas
   0, 1, 2 and so on.
 - Each record has at most 8 KB, and a key of at most 63 bytes.
-- The timestamp of a record differs from the timestamp of the first record by a few months or less.
+- The timestamp of a record differs from the timestamp of the first record by half a year or less.
 
 In a plain batch (a batch without unusual records), each varint before the value has one or two bytes, except the
 timestamp delta. So a decoder finds the key in a few steps, without a function call. The decoder creates only one
 object, the key.
 
-If a batch contains unusual or damaged records, the caller uses `raw_records` instead, which is slower. For damaged
-records, `raw_records` raises an error.
+If the function `plain_keys` or `plain_parts` cannot decode a batch, it returns None. The caller then uses the function
+`raw_records`, which is slower, but decodes every valid batch. If the batch is damaged, `raw_records` raises an error.
 """
 
 from __future__ import annotations
@@ -97,9 +98,10 @@ class Parts(NamedTuple):
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Return the bytes of the records with these numbers, or None if the records are not *plain*.
+    """Return the bytes of the records with these numbers, or None if this fast function cannot decode them.
 
-    A plain record is usual: for example, it has at most 8 KB, and a key of at most 63 bytes.
+    The function returns None if a number is 8192 or greater, or if the key of one of these records has more than 63
+    bytes. It also returns None if one of these records, or a record before it, has more than 8191 bytes.
 
     `numbers` are in ascending order, and 0 stands for the first record of the batch. The records with these numbers
     must have keys. The batch must still have all its records: no earlier compaction has removed a record from it. The

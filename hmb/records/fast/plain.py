@@ -4,8 +4,9 @@ A record begins with its length, which is a varint. A length of 0 to 63 takes on
 two bytes. To find the end of a record, the decoders look up the first byte in a table. This is faster than decoding the
 varint.
 
-For example, the length 20 is encoded as the byte 0x28, which is 40, because the zigzag rule doubles the number.
-`END_AFTER_ONE[0x28]` is 21: the length itself has 1 byte, and 20 bytes follow.
+For each possible first byte of a record, the table `END_AFTER_ONE` contains the distance (bytes) from the start of the
+record to its end. For example, a record has the length 20. The zigzag rule doubles this number, so the first byte of
+the record is 40, or 0x28. `END_AFTER_ONE[0x28]` is 21, because the length itself has 1 byte, and 20 bytes follow.
 """
 
 from __future__ import annotations

@@ -67,9 +67,10 @@ def encode_values(
 
 
 def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic: int) -> bytes:
-    """Convert the records in `runs` to uncompressed messages of magic 0 or 1.
+    """Convert the records in `runs` to uncompressed messages, for brokers before Kafka 0.11.
 
-    In a run, all values have the same length.
+    `data` contains the encoded records. In each run, all values have the same length. `magic` is the number of the
+    message format: 0 or 1.
     """
     messages: list[bytes] = []
     for run in runs:

@@ -78,12 +78,15 @@ class DownConversion:
     def __init__(
         self, read: Read, region: range, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT
     ) -> None:
-        """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
+        """Find the messages that the client gets, and compute their total size.
 
         `read` returns bytes of the log file. `region` is the range of positions in this file that the caller wants to
-        send. If a batch ends after the region, the client gets no messages of this batch. If a batch begins below
-        `start_offset` and must be converted, the client gets only its records from `start_offset` on. The messages
-        together have at most `max_bytes` bytes, unless the first message alone is larger.
+        send. If a batch ends after the region, the client gets no messages of this batch.
+
+        `magic` (0 or 1) is the newest format that the client can decode. The client gets messages of this format or an
+        older format unchanged, even if some of their offsets are below `start_offset`. All other messages and batches
+        are converted, and the client gets only their records from `start_offset` on. All messages together have at most
+        `max_bytes` bytes, unless the first message alone is larger.
 
         Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
         has more than `limit` bytes after decompression.
@@ -207,7 +210,10 @@ class DownConversion:
             position += done
 
     def _opened(self, run: _Run) -> Iterator[_Plain]:
-        """Yield the records of a batch that must be converted. Keys and values are not copied."""
+        """Decode the batch of a run, and yield its records, which the caller then converts to messages.
+
+        The client cannot decode this batch itself. Keys and values are not copied.
+        """
         batch = parse_batch(run.view)
         try:
             batch.check()
@@ -224,9 +230,10 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Divide the messages and batches in `view` into runs (see `_Run`). `view` begins at `position` in the file.
+    """Divide the messages and batches in `view` into runs. Stop before an incomplete message or batch.
 
-    Stop before an incomplete batch.
+    A run is a sequence of messages that the client can decode, or one message or batch that it cannot decode. `magic`
+    is the newest format that the client can decode. `view` begins at `position` in the file.
     """
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:

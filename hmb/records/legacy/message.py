@@ -1,10 +1,10 @@
-"""One message: the formats before record batches, with magic 0 (Kafka 0.8) or magic 1 (Kafka 0.10, KIP-32).
+"""Messages: the formats v0 (Kafka 0.8) and v1 (Kafka 0.10, KIP-32), which Kafka used before record batches.
 
 Each message has its own offset, CRC and attributes, big endian. A message set is a sequence of messages:
      0  int64  offset
      8  int32  message size        number of bytes after this field
     12  uint32 CRC-32              of all bytes from the magic on
-    16  int8   magic               0 or 1
+    16  int8   magic               number of the format: 0 (v0) or 1 (v1)
     17  int8   attributes          bits 0-2 codec; magic 1: bit 3 timestamp type
     18  int64  timestamp           magic 1 only
         int32  key length (-1: null), key
@@ -15,17 +15,20 @@ messages in the set are the *inner messages*. Offsets and timestamps of wrappers
 - A wrapper has the same offset as its *last* inner message. So a reader that looks for a greater offset can skip the
   wrapper without decompressing it.
 - The inner messages of a v0 wrapper have absolute offsets. So a broker that appends the wrapper must decompress it,
-  write the offsets, and compress it again. Magic 1 avoids this work.
+  write the offsets, and compress it again.
 - The inner messages of a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first inner message (KIP-31).
-  The wrapper's timestamp is the greatest timestamp of the inner messages. If the broker has set the timestamp (log
-  append time), the wrapper's timestamp replaces the timestamps of all inner messages.
+  So a broker that appends the wrapper need not change the inner messages, and need not compress them again.
+- A v1 wrapper and its inner messages also have timestamps. The wrapper's timestamp is the greatest timestamp of the
+  inner messages. If the broker has set the timestamp (log append time), the wrapper's timestamp replaces the timestamps
+  of all inner messages.
 
 For example, a v1 wrapper (a compressed message) has the offset 102, and its inner messages have the offsets 0, 1 and 2.
 The last inner message has the same offset as the wrapper, 102. So the absolute offsets of the inner messages are 100,
 101 and 102.
 
-The classes `Message` and `RecordBatch` have properties with the same names. So other code can use a wrapper like a
-batch of several records, and a message without compression like a batch of one record.
+The classes `Message` and `RecordBatch` have properties with the same names, so other code can use a message in the same
+way as a batch. If a message is a wrapper (it contains a compressed message set), it is like a batch of several records.
+Any other message is like a batch of one record.
 """
 
 from __future__ import annotations
@@ -208,8 +211,8 @@ class Message(_Header):
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
         """Yield the inner messages of a wrapper (a compressed message set), with the offsets that are stored in them.
 
-        Raises INVALID_RECORD if the wrapper is empty, or if an inner message is a wrapper or has another magic than its
-        wrapper.
+        Raises INVALID_RECORD if the set is empty, or if an inner message is itself a wrapper. Also raises
+        INVALID_RECORD if an inner message does not have the same format (magic 0 or 1) as the wrapper.
         """
         return self._inner_messages(self.decompressed(limit))
 
@@ -223,9 +226,9 @@ class Message(_Header):
             position += message.size
 
     def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
-        """Decompress the message set that this message, a wrapper, contains.
+        """Return the decompressed message set of this message, which must be a wrapper.
 
-        The caller may change the returned bytes.
+        A wrapper is a message whose value is a compressed message set. The caller may change the returned bytes.
         """
         _, value = self.key_and_value()
         if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
@@ -287,8 +290,9 @@ def encode_messages(
 ) -> list[bytes]:
     """Encode messages without keys, whose values all have the same size.
 
-    From the magic to the value's length, all messages have the same bytes. The function computes the CRC of these bytes
-    only once. To get the CRC of a message, the function continues this CRC with the bytes of the message's value.
+    `magic` (0 or 1) is the format of the messages. All fields between the CRC and the value have the same bytes in each
+    message. So the function computes the CRC of these bytes only once. For each message, it then updates this CRC with
+    the bytes of the value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)

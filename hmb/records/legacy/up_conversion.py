@@ -6,7 +6,8 @@ in a v0 wrapper (a compressed set of messages) and need new offsets, because ano
 the meantime. To change offsets inside a v0 wrapper, the broker must compress all messages again, so it creates a record
 batch.
 
-The conversion of messages to a record batch loses no data. (Kafka 3 converts all messages to record batches.)
+A record batch can store everything that a message contains, so the conversion loses no data. Kafka 3 even converts
+every message that a producer sends.
 
 Source: Kafka's `RecordsUtil`.
 """
