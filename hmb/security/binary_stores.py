@@ -27,8 +27,8 @@ OLD_CIPHER = "unsupported"  # in OpenSSL's error message if only its legacy prov
 class StoreError(ValueError):
     """The error for a store that cannot be read.
 
-    `part` is the name of the wrong setting without `ssl.`, for example `keystore.password`. The message contains the
-    reason, but no secret.
+    `part` names the setting that caused the error. For example, it is `keystore.password` for the setting
+    `ssl.keystore.password`. The message contains the reason, but no secret.
     """
 
     def __init__(self, part: str, problem: str) -> None:

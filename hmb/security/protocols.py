@@ -1,6 +1,6 @@
 """Kafka's four security protocols, the names of SASL mechanisms, and texts for error messages.
 
-Each listener of a broker uses one of these protocols.
+Each listener of a broker uses one of the protocols PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL.
 """
 
 from __future__ import annotations

@@ -12,8 +12,10 @@ second. The other values follow from the salted password:
     stored key      = H(client key)                            the broker stores it
     server key      = HMAC(salted password, "Server Key")      the broker stores it
 
-*The exchange.* Each side contributes a random text, the nonce. If a thief records an exchange, the recording is useless
-for a later login:
+*The exchange.* The client and the broker exchange four messages. In every exchange, each side sends a new random text,
+the *nonce*. The proof of the client depends on both nonces. If a thief records an exchange, the recorded proof is
+therefore useless for a later login. (A later paragraph explains the texts `n,,` and `c=biws`.) In this example, the
+user is alice, `r` contains the nonces, `s` the salt, and `i` the number of iterations:
     client  n,,n=alice,r=<client nonce>                                    client first
     broker  r=<client nonce><broker nonce>,s=<salt>,i=4096                 server first
     client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final

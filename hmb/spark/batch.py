@@ -31,7 +31,10 @@ class RangePartition(InputPartition):
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Return the records of one task. For a query without ranges, Spark creates one task, which returns no records."""
+    """Return the records that one task reads: the records in one range of offsets of one partition.
+
+    If a query has no offsets to read, Spark still creates one task. For this task, return no records.
+    """
     return tasks.read(options, partition.offsets) if isinstance(partition, RangePartition) else iter(())
 
 

@@ -23,7 +23,7 @@ query reads 3,600 records.
 A query with an upper limit for the timestamp can end early only with the option `maxLateness`. Producers set the
 timestamps, so even after a record that is newer than the limit, the log can contain records that are older than the
 limit. Only the user knows how late such records can be. With `maxLateness=10m`, the reader ends at the first record
-that is at least ten minutes newer than the end of the filter. If the broker sets the timestamps (the topic's setting
+that is at least ten minutes newer than the limit. If the broker sets the timestamps (the topic's setting
 `message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
 
 Why `pushFilters` is off by default: Spark 4.3.0 stores the ranges of a query in the DataFrame that `load()` has
@@ -91,7 +91,7 @@ def narrowed(
     isolation_level: int,
     max_lateness: float | None,
 ) -> list[OffsetRange]:
-    """Return only the parts of the ranges that can contain records that match all filters.
+    """Return the offset ranges, but without the parts in which no record can match all filters.
 
     `max_lateness` is the option maxLateness in seconds, or None if it is not set. Raises KafkaError, ConnectionFailed.
     """
@@ -131,7 +131,7 @@ def _of(filters: Iterable[Any], column: str) -> Iterator[tuple[type[Filter], Any
 
 
 def _allows(filters: Iterable[Filter], column: str, value: object) -> bool:
-    """Return whether a row whose column `column` has this value can match all filters."""
+    """Return whether all filters on the column `column` accept this value."""
     return all(COMPARISONS[kind](value, wanted) for kind, wanted in _of(filters, column))
 
 
@@ -163,12 +163,16 @@ def _integer(value: object) -> int | None:
 
 
 def _microseconds(value: object) -> int | None:
-    """Return a time in us since 1970, or None if the value is not a time with a time zone."""
+    """Return a time as the microseconds since 1970, or None if the value is not a time with a time zone."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         return None
     return (value - EPOCH) // timedelta(microseconds=1)
 
 
 def _milliseconds(microseconds: int) -> int:
-    """Convert microseconds to ms. The result is rounded up, because a record's timestamp is a whole number of ms."""
+    """Convert a limit for timestamps from microseconds to ms, and round it up.
+
+    The timestamps of records are whole numbers of ms. So the limits 1.2 ms and 2 ms select the same records: no
+    timestamp is between them.
+    """
     return -(-microseconds // 1000)

@@ -13,9 +13,11 @@ HMB, a load stores records and offsets in one directory DIR, and a commit rename
     DIR/_tmp-00000003/...               a run that is not committed: still in progress, or ended by a crash
     DIR/_lock                           locked while a load runs
 
-Mechanism: a load locks its directory DIR and deletes the folders of runs that were not committed. The new run starts at
-the end offsets in the newest manifest. The load writes the records and the manifest of the run to the folder `_tmp-N`,
-and syncs them. The load then renames the folder to `run=N`, and syncs DIR.
+Mechanism: each call of the function `load` is a *load*. It writes the records to one or more folders in the directory
+DIR. Each folder is a *run*: it contains one range of offsets of each partition. A file in the folder, the *manifest*,
+contains the start and the end of these ranges. A load first locks DIR and deletes the folders of runs that were not
+committed. The new run starts at the end offsets in the newest manifest. The load writes the records and the manifest of
+the new run to the folder `_tmp-N`, and syncs them. The load then renames the folder to `run=N`, and syncs DIR.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
@@ -27,9 +29,9 @@ runs together therefore contain each record exactly once. When a load fails, it 
 the folders that were not committed. It makes no difference whether an exception or a power failure has ended the
 earlier load.
 
-A program that reads the files of a load needs no special code. Spark, pandas and Arrow read the name `run=N` as the
-value N of a column `run`. All three ignore files and folders whose names start with `_`. For example, this line reads
-all runs:
+The function `load` writes Parquet files to folders such as `run=00000001` in a directory DIR. A program that reads
+these files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a column `run`. All
+three ignore files and folders whose names start with `_`. For example, this line reads all runs:
     spark.read.parquet(DIR)
 
 The files of a load have the same columns as the data source, including `headers`. If retention deletes a record before
@@ -40,7 +42,8 @@ Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///
 URIs, such as `hdfs://...` and `s3a://...`, for two reasons. First, a load locks DIR, and this lock works on one machine
 only. Second, a load commits by renaming a folder in one step, and an object store such as S3 cannot do this.
 
-If Spark's workers run on other machines, they must share the file system of DIR with the driver.
+The driver and the workers of Spark write to the same directory DIR. If the workers run on other machines, DIR must
+therefore be in a file system that all these machines share.
 
 Source: Kafka 0.7 design, "Consumer state".
 """
@@ -112,8 +115,11 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
-    `options` are further options of the data source. After each commit, the load calls `on_commit(run, remaining)`.
-    `remaining` is the number of offsets that are not loaded yet.
+    A *run* is a folder of Parquet files, which contains one range of offsets of each partition. The function writes and
+    commits one run after another, each with at most `records_per_run` records. After each commit, the function calls
+    `on_commit(run, remaining)`. `remaining` is the number of offsets that are not loaded yet.
+
+    `options` are further options of the data source.
 
     Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """
@@ -180,10 +186,7 @@ def _run_of(manifest: Path) -> LoadRun:
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse options that select topics, offsets or headers, because the load itself sets these options.
-
-    Raises OptionError.
-    """
+    """Raise OptionError if `options` contains an option that `load` sets itself, such as `startingOffsets`."""
     for name in options:
         if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
             raise OptionError(
@@ -200,10 +203,14 @@ def delete_uncommitted(root: Path) -> None:
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
 ) -> tuple[LoadRun | None, Offsets]:
-    """Return the next run, and the offsets at which the whole load ends. The run is None if nothing is left to load.
+    """Return the next run that `load` must write, and the offsets at which `load` ends after its last run.
 
-    The run has at most `most` offsets. The run's numbers of rows and files are still 0. `target` contains the offsets
-    at which the whole load ends. In the first call, `target` is None, and the function finds these offsets.
+    A *run* contains one range of offsets of each partition, with at most `most` offsets together. If all records are
+    loaded, return None instead of a run. The fields `rows` and `files` of the returned run are 0, because the function
+    `_write` sets them when it has written the files.
+
+    `target` contains the offsets at which `load` ends. In the first call, `target` is None, and the function finds
+    these offsets.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

@@ -13,16 +13,18 @@ Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partiti
 To see the lag of each trigger, pass a function to a `LagListener`, and add the listener to the session:
     spark.streams.addListener(LagListener(lambda progress, lag: print(progress.batchId, lag)))
 
-Spark's Kafka connector reports a lag as a number of offsets, and not in bytes. The progress of a query contains no
-sizes either. With an `hmb.Admin` as the second argument, `lag` asks the brokers for sizes, and estimates the bytes:
-    bytes of a partition = lag * size of its log / number of its offsets
+A lag is a number of offsets. Users may also want to know the lag in bytes, but the progress of a query contains no
+sizes. So pass an `hmb.Admin` to the function `lag` as its second argument. The function then asks the brokers for the
+sizes of the logs, and estimates the bytes that the query has not read yet:
+    unread bytes of a partition = lag * size of its log / number of its offsets
 
 For example, the lag of partition 0 is 10 offsets, and the lag of partition 1 is 0. The log of partition 0 has the
 offsets 0 to 99 and a size of 5,000 bytes, so the lag of partition 0 is about 10 * 5,000 / 100 = 500 bytes:
     lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
 
-A `LagListener` passes a lag without bytes to its function. This function can call `lag(progress, admin)` to get the
-bytes.
+Whenever a streaming query reports its progress, a `LagListener` calls a function of the user with the progress and the
+lag. The field `bytes` of this lag is None, because a `LagListener` has no `hmb.Admin`. To estimate the bytes, the
+user's function can call `lag(progress, admin)`.
 
 Limits: `latestOffset` needs Spark 4.2 or newer. The estimated bytes are exact only if all batches of a partition have
 the same size and the same number of records. The brokers report the size on disk, so compressed records count with

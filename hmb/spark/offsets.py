@@ -136,13 +136,14 @@ def resolve(
     side: Literal["starting", "ending"],
     if_no_record: TimeStrategy,
 ) -> Offsets:
-    """Return the offset that `bound` means in each partition.
+    """Return the offset that `bound` means in each partition. `bound` is the start or the end of a query.
 
-    `bound` can be a time. If all records of a partition are older, `if_no_record` decides: with "error", raise
-    ValueError; with "latest", return the end of the log.
+    `bound` can be a time: it means the first record at or after this time. If a partition has no such record,
+    `if_no_record` decides: with "error", raise ValueError; with "latest", return the end of the log.
 
     If `bound` names partitions, they must be the same as in `partitions`. Otherwise, raise ValueError. `side` is
-    "starting" or "ending", for the option's name in the message.
+    "starting" for the start and "ending" for the end. The error message uses `side` to name the wrong option, for
+    example "startingOffsets".
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

@@ -314,9 +314,10 @@ class _Given:
 
 
 def _bound(options: _Given, prefix: str, default: Bound) -> Bound:
-    """Return the start or the end of a query, from the first of three options that is set.
+    """Return the start of a query if `prefix` is "starting", or the end if `prefix` is "ending".
 
-    `prefix` is "starting" or "ending".
+    Three options can set the start: `startingTimestamp`, `startingOffsetsByTimestamp` and `startingOffsets`. Use the
+    first of them that is set, or else `default`. The options for the end begin with "ending" instead.
     """
     for name in (f"{prefix}Timestamp", f"{prefix}OffsetsByTimestamp", f"{prefix}Offsets"):
         if (text := options.get(name)) is not None:

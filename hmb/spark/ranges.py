@@ -1,4 +1,4 @@
-"""Divide the offsets of a query into ranges, one for each task, and limit how many offsets one trigger reads.
+"""Divide the offsets of a query into ranges, one for each task. Limit how many offsets a streaming query reads at once.
 
 Each task reads one range of offsets of one partition. By default, a query has one range for each partition. The options
 `maxRecordsPerPartition` and `minPartitions` divide large ranges into smaller ranges. As in Spark's Kafka connector, a

@@ -30,9 +30,11 @@ A topic that is deleted and created again can soon have more records than the ol
 not show the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector
 does not check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset.
 
-The query cannot continue at offset 0. For example, the checkpoint contains the offsets 100 to 149 for the current
-batch, but no topic id. If the query now read the offsets from 0 on, and Spark repeated the batch after a crash, Spark
-would read the offsets 100 to 149. The repeated batch would contain other records than the first attempt.
+If a topic was deleted and created again, the query does not go back to offset 0 of the new topic. Otherwise, a repeated
+batch could contain other records than its first attempt. For example, the current batch in the checkpoint has the
+offsets 100 to 149. Suppose that the reader notices the new topic, and reads the offsets 0 to 149 instead. Then the
+query crashes, and Spark repeats the batch with a new reader. The checkpoint contains no topic id, so the new reader
+does not know that the topic is new. It reads only the offsets 100 to 149.
 
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
@@ -153,8 +155,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """Store that the query must end when it has read all records that exist now.
 
-        The first trigger finds the offsets at which the query ends. This method cannot find them, because it does not
-        know the partitions in the checkpoint.
+        With Trigger.AvailableNow, Spark calls this method before the first batch of the query. The method cannot find
+        the offsets at which the query ends, because it does not know which partitions the query has read before. So the
+        first call of `latestOffset` finds these offsets.
         """
         self._is_available_now = True
 

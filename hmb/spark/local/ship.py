@@ -50,7 +50,7 @@ class Shipment(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """Spark's settings for the archive: Spark unpacks it on each worker, and Python finds the packages in it."""
+        """Settings of Spark: Spark unpacks the archive `path` on each worker, and Python finds the packages in it."""
         return {"spark.archives": f"{self.path}#{FOLDER}", "spark.executorEnv.PYTHONPATH": FOLDER}
 
 

@@ -9,9 +9,9 @@ row is not acknowledged, the task fails, and Spark runs the task again. Rows can
 With the option `exactlyOnce`, a task writes its rows in a transaction. The same transaction also stores a note that
 this batch is written. If Spark runs the task again, the task finds the note and writes nothing: *exactly once*.
 
-The rows of a task pass through these modules, from left to right:
+The rows of a task pass through these modules, from left to right. If the query writes exactly once, the task also uses
+the module `once`, which sends all rows in one transaction:
     rows of a task  ->  rows: by topic and partition  ->  sending: Producer.send_many  ->  all delivered: commit message
-                                                          once: the same, in one transaction
 
 Example: a task has 100 rows for the topic "weather". Its worker dies when 60 rows are written, and Spark runs the task
 again. If the query writes at least once, the topic then contains 160 records. If the query writes exactly once, a

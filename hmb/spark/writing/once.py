@@ -14,9 +14,10 @@ Spark stores the query id in the checkpoint. A query that is started again there
 groups as before. A batch query has no query id, and uses a random id for each job instead. A second attempt of a batch
 query is a new job, so it writes all rows again (sink.py).
 
-Each run of a task has three steps:
+Spark can run a task several times. The *note* of a task is a committed offset, which says which batch the task has
+written last. Each run of a task has three steps:
     1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
-    2. wait until no open transaction can change the note of the task (a committed offset), and then fetch the note
+    2. wait until no open transaction can change the note of the task, and then fetch the note
     3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
        otherwise: write all rows and a new note in one transaction; the new offset is the number of the batch, plus 1
 
@@ -24,22 +25,24 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-The note of a task is a committed offset, which says which batch the task has written last. After `init_transactions`,
-no earlier run of the task can commit any more. So no other run can change the note after this run has fetched it. One
-transaction writes the rows and the new note, so it commits both or aborts both.
+A task commits the offset N + 1 when it has written batch N. This committed offset is the *note* of the task. After a
+run of the task has called `init_transactions`, no earlier run of the task can commit any more. So no other run can
+change the note after this run has fetched it. One transaction writes the rows and the new note, so it commits both or
+aborts both.
 
 Limits:
 - When a batch runs again, each task must get the same rows as before. A query that has not changed fulfils this,
   because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a row can
   belong to another task than before.
-- The note of a task is a committed offset with a text field, the metadata. The metadata contains a checksum of the
-  task's rows. The order of the rows does not change this checksum. If a repeated task has other rows than before, the
-  task fails, so that no row is lost without an error. A query that is not deterministic, for example with `rand()`,
-  would therefore fail at every restart.
+- When a task writes a batch, it also writes a *note* which says that this batch is written. The note is a committed
+  offset with a text field, the metadata. The metadata contains a checksum of the task's rows. The order of the rows
+  does not change this checksum. If a repeated task has other rows than before, the task fails, so that no row is lost
+  without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at every restart.
 - With the option `failOnChangedRows=false`, such a query continues. A repeated task first writes its rows in a new
   transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction. Otherwise, the
   task commits the new rows in addition to the old rows, so the query writes at least once.
-- A task without rows writes nothing, so it does not fetch the note.
+- A task without rows neither writes nor reads a note. If a repeated task has no rows, but had rows before, it therefore
+  does not notice the change, and does not fail.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - A note is stored as a committed offset of a group without members. Brokers delete the offsets of such a group after
@@ -113,7 +116,10 @@ class BatchNote:
         self.rows += rows.num_rows
 
     def to_offset(self) -> OffsetAndMetadata:
-        """Convert the note to an offset: the number of the next batch, with the count and the checksum as metadata."""
+        """Return the offset that stores this note: the number of the batch plus 1.
+
+        The metadata of the offset is JSON text with the number of rows and their checksum.
+        """
         return OffsetAndMetadata(self.batch + 1, json.dumps({"rows": self.rows, "checksum": self.checksum}))
 
     @classmethod
