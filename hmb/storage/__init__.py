@@ -36,14 +36,16 @@ Three rules keep the records safe:
   damage. The exception is damage above the recovery point that the broker finds while it starts. The log then ends at
   the damage, and the broker copies the later intact batches to a `.cut` file.
 
-Read in this order:
-- `segment`            one segment: append, read
-- `offset_index`       offset -> position; `time_index`: timestamp -> offset
-- `log`                append, roll, read; `log_segments`: the list of its segments
-- `log_reading`        which bytes a fetch gets
-- `group_commit`       one sync for many producers
+Read the modules of this folder in this order:
+- `segment`            one part of a log: appends batches, and finds the batch that contains an offset
+- `offset_index`       maps an offset to a position in the file of a segment
+- `time_index`         maps a timestamp to an offset
+- `log`                the log of one partition: appends and reads, and starts a new segment when the last one is full
+- `log_segments`       the list of a log's segments
+- `log_reading`        finds the bytes of a log that a fetch returns
+- `group_commit`       one sync for all producers that wait for the disk at the same time
 - `log_manager`        all logs of a data directory
-- `recovery/`          checks and repairs of logs after a kill, a power cut or damage
+- `recovery/`          checks and repairs logs after a kill, a power cut or damage
 
 You can skip these modules in a first reading:
 - `config`             the settings of a log

@@ -1,22 +1,21 @@
 """The clock of a broker: the two functions from which the broker reads the time.
 
 A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test can move forward
-(hmb/testing/clock.py). To make this possible, the parts of a broker, such as its logs, do not read the system's clock.
-When the broker creates a log, for example, it passes one of the two functions of its clock to the log. Unless a test
-replaces the clock, these functions are as fast as `time.time_ns`.
+(hmb/testing/clock.py). To make this possible, the parts of a broker do not read the system's clock. Instead, they call
+the functions of the broker's clock: `now_ms` returns the time since 1970, and `monotonic_ms` returns a time that never
+goes back. For example, a log calls the function `now_ms` that the broker has passed to it.
 
-When a test moves the clock forward, the broker deletes expired records, and forgets expired producers and group
-members. A thread that waits for an event does not use this clock, but the real time. Otherwise its wait could end too
-early, and clients would lose their connections. This table shows from which clock the broker reads the time for each
-purpose:
+When a test moves the clock forward, the broker deletes expired records and committed offsets, and aborts transactions
+that last too long. But a thread that waits for an event measures its wait with the real time. Otherwise its wait could
+end too early, and clients would lose their connections. This table shows which clock the broker reads for each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
                        tombstones, the expiry of idle producers, transactions, transactional ids and committed offsets
     monotonic_ms       deadlines of group members: session, rebalance, initial delay, revocation
     time.monotonic     the wait of a fetch, deadlines of requests and sockets, the stop of a broker, intervals of
                        housekeepers, the rate of compaction and its pause after an error
-    the system's time  the removal of unused fetch sessions; the next producer id if the file with this id is lost or
-                       damaged (the time in ms is greater than all assigned ids)
+    the system's time  the removal of unused fetch sessions; a start value for producer ids, if the file with the next
+                       producer id is lost or damaged (the time in ms is greater than all assigned ids)
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.

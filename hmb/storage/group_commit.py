@@ -14,9 +14,9 @@ For example, a sync takes 5 ms. With one sync for each batch, the log accepts at
 producers wait at the same time, one sync covers 50 batches, and the log accepts up to 10,000 batches a second.
 
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
-After a crash, the broker checks the whole active segment. If the directory has no manifest (a list of all segments),
-the broker checks each segment that ends after the recovery point. Below the recovery point, the broker restores or
-replaces damaged batches. Above the recovery point, it cuts off damaged bytes (recovery/repair.py).
+After a crash, the broker checks all batches of the active segment. If it finds damaged batches below the recovery
+point, it restores or replaces them. If it finds damaged bytes at or above the recovery point, the log ends before these
+bytes (recovery/repair.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and

@@ -95,14 +95,14 @@ class Log:
         """Open the log of a partition. If the directory is empty, the log has no records.
 
         - `clean`: True if the log was closed properly. If it is False, this method checks the whole last segment.
-        - `manifest`: the list of all segments. This method checks each segment whose files have changed. If the list is
-          None and `clean` is False, it checks each segment that ends after `recovery_point` (None: all segments).
-        - `recovery_point`: all records below this offset were on disk. This method replaces a damaged batch below this
-          offset by the original batch or an empty batch. After a crash, the log ends before a damaged batch above it.
+        - `manifest`: the list of all segments. This method checks each segment whose files have changed. If `manifest`
+          is None and `clean` is False, it checks each segment that ends after `recovery_point` (None: all segments).
+        - `recovery_point`: all records below this offset are on disk. This method restores or replaces damaged batches
+          below this offset. If other batches are damaged after a crash, the log ends before the first of them.
         - `start_offset`: records below this offset were deleted, even if their segment still exists.
         - `reserve`: a file that the log deletes if the disk is full. The log then refuses batches of producers.
 
-        Raises OSError, and Stopped if `stop` is set.
+        Raises OSError. If another thread sets the event `stop` while this method runs, raises Stopped.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
@@ -198,9 +198,10 @@ class Log:
         return appended
 
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
-        """Write a batch, and return its offsets. If the log has it already, return the offsets of the first append.
+        """Append a batch, and return its offsets. If the log already has the batch, return its offsets in the log.
 
-        If the log must roll but is not synced, `_write` returns None. The method then syncs the log and tries again.
+        The method `_write` returns None if the active segment is full but not yet on disk, because a log syncs a
+        segment before it starts a new one. `append_prepared` then syncs the log, and calls `_write` again.
         """
         while True:
             with self.lock:
@@ -235,7 +236,7 @@ class Log:
             self.flush()
 
     def _append_messages(self, records: memoryview, config: LogConfig, append_time: int, now: int) -> LogAppendInfo:
-        """Append messages v0 or v1. If the offsets in compressed messages v0 are in use, append a record batch."""
+        """Append messages v0 or v1. If it takes too long to change their offsets, convert them to a record batch."""
         prepared = prepare_messages(records, config, now, self.log_end_offset)
         while isinstance(prepared, AssignedMessages):
             with self.lock:
@@ -259,11 +260,11 @@ class Log:
         append_time: int,
         aborted: AbortedTransaction | None = None,
     ) -> LogAppendInfo | None:
-        """Write batches to the active segment, and wake waiting fetches. The caller holds the lock.
+        """Write batches to the active segment, and wake waiting fetches. The caller holds the log's lock.
 
-        If the log has to roll but is not synced, write nothing and return None. The caller then releases the lock,
-        syncs the log and calls this method again. So a segment that the log closes is on disk, and a power cut leaves
-        no gap in the log.
+        If the active segment is full, the log starts a new segment. But the full segment must be on disk first, because
+        otherwise a power cut could leave a gap in the log. If it is not on disk, write nothing and return None. The
+        caller then releases the lock, syncs the log, and calls this method again.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -375,10 +376,7 @@ class Log:
             self.refusal = reason
 
     def update_parent_dir(self, directory: Path) -> None:
-        """Use the path `directory`, to which the broker has renamed the deleted log.
-
-        The caller holds the lock NAMES_LOCK.
-        """
+        """After a rename of the log's directory, use its new path. The caller holds the lock NAMES_LOCK."""
         self.directory = directory
         self.log_segments.update_parent_dir(directory)
 

@@ -303,15 +303,18 @@ class LogManager:
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
-        """Call `write`, which writes a state file. If the disk is full, release the reserve and call `write` again.
+        """Call `write`, which writes a state file. If the disk is full, delete the reserve file and call `write` again.
 
-        Raises OSError.
+        The reserve file occupies disk space that the broker keeps for its own writes. Raises OSError.
         """
         self._raise_if_closed()
         self.reserve.write(write)
 
     def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
-        """Write a checkpoint for a housekeeping thread, unless the manager is closed. Raises OSError."""
+        """Write `offsets` to a checkpoint file, unless the manager is closed. Raises OSError.
+
+        The cleaner calls this method. Its thread may still run after `close`, but must then change no file.
+        """
         with self._checkpoint_lock:
             if not self._is_closed:
                 self._check_directory()
@@ -334,7 +337,7 @@ class LogManager:
                 self._directory_lock.release()
 
     def _raise_if_closed(self) -> None:
-        """Raise OSError if the data directory no longer belongs to this broker."""
+        """Raise OSError if the manager is closed, or if a user has moved or replaced the data directory."""
         if self._is_closed:
             raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
         self._check_directory()

@@ -1,4 +1,4 @@
-"""Lets threads that do not append batches read and expire the stored state of a log's idempotent producers.
+"""Access to the state of a log's idempotent producers, for threads that do not append batches.
 
 An append uses the state of the producers (producer_state.py) while it holds the log's lock. Other threads use the same
 state: DescribeProducers lists the producers, and housekeeping forgets old ones. `LogProducers` takes the lock for these

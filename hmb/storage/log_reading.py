@@ -55,12 +55,13 @@ def find_records(
     *,
     committed: bool,
 ) -> FetchDataInfo:
-    """Return the region of a segment's file with the records from `offset` on. The function does not read the bytes.
+    """Find the records from `offset` on, and return their region of a segment's file. Do not read the records.
 
-    The region has at most `max_bytes` bytes, but always contains its whole first batch. If the log has no records at or
-    after `offset`, the result has no region. `segments` begin with the segment that contains `offset`, and end with the
-    active segment, which has `active_size` bytes. `offsets` contains the log end offset and the other offsets of the
-    log.
+    If the log has no records at or after `offset`, the result contains no region. The region has at most `max_bytes`
+    bytes. But if the first batch is larger, the region contains exactly this batch.
+
+    `segments` begin with the segment that contains `offset`, and end with the active segment, which has `active_size`
+    bytes. `offsets` contains the log end offset and the other offsets of the log.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):

@@ -163,9 +163,10 @@ class LogSegments:
             together.delete(self._removed.popleft()[1].files)
 
     def update_parent_dir(self, directory: Path) -> None:
-        """Use the path `directory`, to which the broker has renamed the deleted log.
+        """Change the paths of all files, because the broker has renamed the log's directory to `directory`.
 
-        The caller holds the lock NAMES_LOCK.
+        To delete a log, the broker first renames its directory, and removes the files later. The caller holds the lock
+        NAMES_LOCK.
         """
         self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
         for segment in self._segments:

@@ -51,8 +51,8 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
 
     Invariants:
     - Each entry has a greater relative offset and a greater position than the entry before it.
-    - The first batch of a segment has no entry. So no entry has the relative offset 0, and a reader can distinguish
-      entries from the zeros that Kafka writes.
+    - No entry has the relative offset 0, because the first batch of a segment has no entry. So a reader can distinguish
+      the entries from zeros, with which Kafka fills the end of an index file.
     - `last` is the last entry of the file, or (base offset, 0) if the index is empty.
     """
 

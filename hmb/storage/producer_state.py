@@ -1,4 +1,4 @@
-"""The producers of one log: the log stores each batch of an idempotent producer once, and knows open transactions.
+"""The state of a log's producers, with which the log finds duplicate batches and open transactions.
 
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
 sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So

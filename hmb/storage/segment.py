@@ -131,7 +131,7 @@ class Segment:
 
         If the append adds an entry to the offset index, the entry contains `last_offset_of_first_batch`.
         `max_timestamp` contains the greatest timestamp of the batches, and the offset of the record with this
-        timestamp. If the batch is an abort marker, `aborted` is the transaction that the marker ends. If `append`
+        timestamp. If the append writes an abort marker, `aborted` is the transaction that this marker ends. If `append`
         raises OSError, nothing has been appended.
         """
         try:
@@ -174,8 +174,9 @@ class Segment:
         The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
         complete, even if it has more bytes: otherwise a reader with a small limit could never read it.
 
-        All offsets before the position `end` must be below `next_offset`. Raises DamagedSegment if the first batch
-        contains `next_offset` or a greater offset. Also raises OSError.
+        `next_offset` is a limit for a check: every offset before the position `end` must be below `next_offset`. If the
+        first batch has `next_offset` or a greater offset, it is damaged, and the method raises DamagedSegment. Also
+        raises OSError.
         """
         found = self.find(offset, end)
         if found is None:
@@ -210,11 +211,12 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return `(position, batch)` for each batch from the batch with `offset` to the position `end`.
+        """Return `(position, batch)` for each batch from the batch that contains `offset` on.
 
-        The result may begin a few batches before `offset`, because the offset index has no entry for most batches. The
-        method scans the file from the position in the nearest earlier entry. If this entry is damaged, the method
-        rebuilds the indexes, and scans the segment from its start. Raises KafkaError, OSError.
+        The result ends at `end`, a position in the file. It may begin a few batches before `offset`, because the offset
+        index has no entry for most batches. The method scans the file from the position in the nearest earlier entry.
+        If this entry is damaged, the method rebuilds the indexes, and scans the segment from its start. Raises
+        KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = headers(self.file, entry.position, end)
@@ -232,8 +234,9 @@ class Segment:
         """Raise CORRUPT_MESSAGE if an entry of the offset index does not match the log.
 
         `first` is the batch at the position in the entry. The entry must contain the last offset of this batch. (In
-        Kafka, it may also be the last offset of a later batch.) If `first` is None, no batch begins there, so the
-        position must be `end`, the end of the scan.
+        Kafka, it may also be the last offset of a later batch.) The caller reads the file up to the position `end`. If
+        `first` is None, no batch begins between the position in the entry and `end`, so the two positions must be
+        equal.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
             raise corrupt_message(f"not the batch with offset {entry.offset}")

@@ -1,6 +1,7 @@
 """The writers that Spark calls: they write the rows of a query to topics, one record for each row.
 
-These are a batch query and a streaming query that write:
+The first query of this example is a batch query, and the second is a streaming query. Both write the rows of a
+DataFrame `df`:
     df.write.format("hmb").mode("append").option("kafka.bootstrap.servers", ...).option("topic", "weather").save()
     df.writeStream.format("hmb").option(...).option("checkpointLocation", ...).start()
 
@@ -121,9 +122,12 @@ def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> B
 def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> StreamWriter:
     """Check the options and the columns of a streaming query, and return its writer.
 
-    The sink appends the rows of every batch in each of Spark's output modes, as Spark's Kafka connector does.
-    `overwrite` therefore has no effect. Spark calls this function again for each batch, so the function waits for a
-    broker that restarts. Raises OptionError, RowError, or ConnectionFailed after kafka.max.block.ms.
+    With `exactlyOnce=true`, the function asks the broker whether it supports transactions. Spark calls the function
+    again for each batch, and the broker may be restarting at that moment. So that the query does not fail, the function
+    waits until the broker answers, for at most kafka.max.block.ms.
+
+    `overwrite` has no effect, because the sink only appends rows, as Spark's Kafka connector does. Raises OptionError
+    and RowError. If no broker answers in time, raises ConnectionFailed.
     """
     check_schema(schema, options)
     if options.exactly_once:

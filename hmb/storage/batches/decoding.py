@@ -1,13 +1,14 @@
 """Decoding batches: the checks before the broker reads the records of a batch.
 
-Usually, a broker stores and sends batches without reading their records. This table shows the four cases in which the
-broker must read the records. PREPARING, SEARCHING and CONVERTING are semaphores, each for two threads:
-    case                               memory is limited by     CRC is checked by
+A broker usually stores and sends batches without reading their records. This table shows the four cases in which the
+broker must read the records. Decompressed records need much memory, so only a few threads may read records at the same
+time. PREPARING, SEARCHING and CONVERTING are semaphores, and each lets two threads read:
+    case                               limit of threads         the CRC is checked by
     the broker checks a producer's
     records or changes their codec     PREPARING                validation.py, before the append
-    ListOffsets asks for a timestamp   SEARCHING                `DamageReports`
+    ListOffsets asks for a timestamp   SEARCHING                the class `DamageReports`
     an old client needs another
-    format (broker/old_clients.py)     CONVERTING               `DownConversion`
+    format (broker/old_clients.py)     CONVERTING               the class `DownConversion`
     compaction                         one thread: the cleaner  compaction/cleaner.py
 
 *The CRC.* The disk may change a bit of a batch after the append. If the broker wrote the damaged records into a new

@@ -10,7 +10,8 @@ steps:
 - *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
   time.
 
-The module messages.py prepares the messages v0 and v1 of old clients in a different way.
+This module prepares only record batches. Clients older than Kafka 0.11 send messages v0 or v1 instead of record
+batches. The module messages.py prepares these messages for the append.
 
 Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the log's lock. HMB does this earlier.)
 """

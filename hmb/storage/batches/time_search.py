@@ -96,7 +96,11 @@ def _begin_of_search(segment: Segment, timestamp: int) -> int:
 
 
 def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
-    """Return whether the batch at the entry's offset has the entry's timestamp as its greatest timestamp."""
+    """Return whether an entry of the time index matches the log.
+
+    The entry contains an offset and a timestamp. It matches if this timestamp is the greatest timestamp in the batch
+    that contains the offset.
+    """
     found = segment.find(entry.offset, segment.size)
     return found is not None and found[1].max_timestamp == entry.timestamp
 

@@ -1,4 +1,4 @@
-"""Replacement: a new segment replaces one or several segments of a log that follow each other.
+"""Replacement: in a log, a new segment takes the place of one segment or of several neighboring segments.
 
 Compaction (compaction/cleaner.py) and repairs (recovery/repair.py) write a new segment. `replace` puts the new segment
 into the log, and removes the old segments. A crash at any step neither loses nor duplicates a record

@@ -1,21 +1,21 @@
-"""The cleaner decides when to compact which segments of which logs, and compacts them.
+"""The cleaner finds the logs that need compaction, and drops each record whose key also has a later record.
 
 The beginning of a compacted log is *clean*: it has already been compacted. The end is *dirty*: its records are newer
 than the last compaction:
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
-A *round* is one compaction of one log. A round reads the log twice. In the first pass, the round reads the dirty
-segments from the last batch to the first batch, and builds a map from each key to its last offset. In the second pass,
-the round copies the segments without the records that the rule (rule.py) drops. If several neighboring segments fit
-into one new segment, the round merges these segments.
+A *round* is one compaction of one log. A round reads the log twice. The first pass reads only the dirty segments, which
+contain the records that no round has compacted yet. It builds a map from each key to the offset of the key's last
+record. The second pass copies the segments without the records that compaction drops (rule.py). A round also merges
+neighboring segments if they fit into one new segment.
 
-A round of compaction ends before the active segment, before the first segment with a record that is younger than
-`min.compaction.lag.ms`, and before the first record of an open transaction.
+A round of compaction does not reach the end of the log. It stops at the first of these three places: the active
+segment, a segment with a record younger than `min.compaction.lag.ms`, the first record of an open transaction.
 
-The cleaner compacts a log in two cases. In the first case, the dirty part is large: of all bytes that can be compacted,
-at least the share `min.cleanable.dirty.ratio` is dirty. In the second case, a dirty segment has only records that are
-older than `max.compaction.lag.ms`.
+The cleaner compacts a log in two cases. In the first case, much of the log is dirty (not compacted yet): the ratio of
+dirty bytes to all bytes that can be compacted is at least `min.cleanable.dirty.ratio`. In the second case, all records
+of a dirty segment are older than `max.compaction.lag.ms`.
 
 For example, a log has 600 MB of clean segments and 400 MB of dirty segments. The share of the dirty part is 400 / 1000
 = 0.4. This is less than `min.cleanable.dirty.ratio` (0.5), so the cleaner does not compact the log. When the dirty part
@@ -159,11 +159,11 @@ def _map(work: LogToClean, segments: Sequence[Segment], max_memory: int, limit: 
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield the dirty batches of a segment, from the last batch to the first. Compaction adds their keys to `map`.
+    """Yield those batches of a segment that were not compacted yet, from the last batch to the first.
 
-    The function leaves out the batches of aborted transactions. It can find these transactions only if it reads the
-    segment from its start. So the function first reads and checks all batches in order, and stores their positions.
-    Then it yields the batches, the last batch first.
+    The function leaves out batches of aborted transactions. To know where such a transaction begins and ends, it must
+    read the segment in order. So it first reads and checks all batches, and stores the positions of the batches to
+    yield. `map` contains the range of offsets that were not compacted yet.
     """
     transactions, positions, sizes = CleanedTransactionMetadata(), array("I"), array("I")
     _enter(segment, segments, transactions)

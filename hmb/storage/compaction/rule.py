@@ -106,7 +106,7 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return the ascending offsets of the records in `batch` that are the log's last records with their keys."""
+        """Return the offsets of the records in `batch` whose keys do not occur later in the log. The offsets ascend."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
@@ -228,13 +228,14 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
+        """Return the bytes that compaction keeps of a marker's batch, or None if it drops the whole batch.
 
-        `is_needed` is True while the log has batches of the transaction. If `is_needed` is False, the marker gets a
-        delete horizon, which is a time. Compaction drops the marker only after this time.
+        The batch contains only the marker. `is_needed` is True while the log has batches of the marker's transaction.
+        The marker stays during this time. Afterwards, the batch gets a delete horizon, which is a time. Compaction
+        drops the marker only when this time has passed.
 
-        The log must keep the last batch of each producer. If the batch of the marker is the last batch of its producer,
-        compaction drops the marker, but keeps the batch without records.
+        The log must keep the last batch of each producer. If the dropped marker was in the last batch of its producer,
+        the header of this batch stays, without a record. Raises KafkaError if the batch cannot be decoded.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view

@@ -13,9 +13,10 @@ If the broker crashes during a swap of segments, it looks at the names of the fi
 - A file has the suffix `.log.swap`. The new segment was complete when the broker crashed. At its start, the broker
   removes the old segments, and removes the suffix `.swap` from the names of the new files.
 
-To find the old segments after a crash, the broker uses a range of offsets. The range begins at the base offset of the
-new segment, and the manifest contains the end of the range. If the manifest does not contain this end, the range ends
-at the end of the new segment. The old segments are the segments whose base offset is in the range.
+After a crash, the broker must find the old segments of an unfinished swap. For this, it has written an entry into the
+manifest (a list of all segments) before the swap. The entry contains the base offset of the new segment, and the offset
+at which the last old segment ends. All segments that begin in this range of offsets are old. If the manifest has no
+such entry, the range ends where the new segment ends.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """

@@ -57,7 +57,10 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """The options of a dump: the options of DumpLogSegments, `verify` (show only damage), and the view of the files."""
+    """The options of a dump: options of Kafka's tool DumpLogSegments, and some options that only HMB has.
+
+    Two of HMB's options: `verify` shows only damage, and `view` selects the form in which the dump shows a file.
+    """
 
     deep_iteration: bool = False  # whether to print the records of each batch, too
     print_data_log: bool = False  # whether to print records with keys and values; implies deep_iteration
@@ -229,7 +232,10 @@ def _batch_line(batch: RecordBatch) -> str:
 
 
 class InnerMessage(NamedTuple):
-    """The CRC of one message (v0 or v1) inside a compressed message."""
+    """The stored CRC of one message (v0 or v1), and whether it is correct.
+
+    If a message is compressed, it contains other messages, and each of these inner messages has its own CRC.
+    """
 
     crc: int
     is_valid: bool

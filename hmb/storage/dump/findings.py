@@ -79,7 +79,8 @@ class FindingEntry(Entry):
 class Findings:
     """Collects the findings of a dump: the contradictions between files.
 
-    For each file, this class stores the first `most` findings of each kind, and only counts the later ones.
+    A file can have very many findings of the same kind. For each file and each kind, this class stores only the first
+    findings, up to the number `most`. It only counts the others.
     """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:

@@ -1,6 +1,7 @@
 """The hexadecimal view of a file: each field with its bytes, its name and its value.
 
-For example, the view of a log file with compressed records contains these lines:
+This example shows three lines of the view of a log file. The last line is indented, because it shows a byte of the
+decompressed records. The positions of decompressed bytes begin at 0 again:
     000000  00 00 00 00 00 00 00 00                          batches[0].base_offset = 0
     000008  00 00 00 4a                                      batches[0].batch_length = 74
     ...
@@ -8,7 +9,7 @@ For example, the view of a log file with compressed records contains these lines
 
 Every byte of the file belongs to exactly one field. Bytes that cannot be decoded are shown as `unreadable`. The zeros
 at the end of a preallocated file are one line. After a compressed field, indented lines show the decompressed bytes.
-The positions in the indented lines begin at 0 again. `records.annotate` contains the formats of batches and messages.
+`records.annotate` contains the formats of batches and messages.
 """
 
 from __future__ import annotations

@@ -55,8 +55,9 @@ class Summary:
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
         """Return a summary that also includes `entry`.
 
-        `covered` is the sum of the distances between neighboring entries, up to and including `entry`. The unit is
-        bytes in an offset index, and offsets in a time index.
+        In an offset index, `covered` is the number of bytes from the start of the log file to the position in `entry`.
+        In a time index, `covered` is the number of offsets from the start of the segment to the offset in `entry`. The
+        method divides `covered` by the number of entries to get the average distance.
         """
         return replace(
             self,

@@ -51,7 +51,11 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The end of an index file, after its last entry: the number of zeros, or a problem if other bytes follow."""
+    """The result of a check of the bytes after the last entry of an index file.
+
+    Kafka fills an index file with zeros after the last entry. Any other bytes there are damage, and `problem` describes
+    this damage.
+    """
 
     position: int
     padding: int  # number of zero bytes after the last entry
@@ -92,7 +96,7 @@ class IndexReader:
         return self[number] if number >= 0 else None
 
     def tail(self) -> Tail:
-        """Return the number of zeros after the last entry of the index, or a problem if other bytes follow it."""
+        """Check that only zeros follow the last entry of the index. Return the number of zeros, or the problem."""
         position = len(self) * self.entry_struct.size
         self._file.seek(position)
         size = 0

@@ -69,9 +69,10 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """A line of a state file, and the entry that the dump shows for this line.
+    """An entry that the dump shows for a state file, usually for one line of the file.
 
-    If the entry belongs to no line, for example because it reports a missing line, `data` is empty.
+    `position` and `data` are the position and the bytes of the line. Some entries belong to no line: for example, an
+    entry reports that a line is missing. In this case, `data` is empty.
     """
 
     position: int

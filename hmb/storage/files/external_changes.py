@@ -71,7 +71,8 @@ class ExternalChanges:
         """Return the first and the last bytes of the batch from `position` to `end`.
 
         Another process may cut the end of the file while the broker has the file open. When the broker then appends,
-        the file system fills the space between the new end and the appended bytes with zeros. So the last bytes of the
-        earlier batch are zeros, and `check` notices that the file was cut.
+        the file system fills the space between the new end and the appended bytes with zeros. The size of the file then
+        does not show the cut, but the last bytes of the earlier batch are now zeros. The method `check` compares them
+        with the bytes at its previous call, and so notices the cut.
         """
         return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

@@ -157,7 +157,7 @@ class IndexFile(ABC):
         return data[: len(data) - len(data) % self.ENTRY.size]
 
     def _on_cut(self) -> None:
-        """Log an error at the first call: another process has cut the file, so look-ups find only earlier entries."""
+        """Log an error, but only once: another process has cut the file or removed it, so entries are missing."""
         if not self._is_cut:
             self._is_cut = True
             LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
@@ -194,7 +194,7 @@ class IndexFile(ABC):
         return block
 
     def _extend_block_keys(self) -> array[int]:
-        """Read the first key of each block that was appended after the last search, and return all keys."""
+        """Return the first key of each block. For blocks that are new since the last search, read the file."""
         block_keys = self._block_keys[:]  # Other threads may be reading the old array, so it must not change.
         for first in range(len(block_keys) * BLOCK, self.entries, BLOCK):
             data = self._read(first, 1)

@@ -7,24 +7,27 @@ Because the number of open files is limited, a segment does not keep its files o
 `VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
 number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
-The clock algorithm chooses which file to close. The open files form a circle. Each file can have a mark. A thread that
-uses an open file sets the file's mark. A thread that must first open the file sets no mark. A file that was used only
-once therefore has no mark, and closes before files that were used several times.
+If too many files are open, the *clock algorithm* chooses which file to close. Each open file can have a mark. A write
+sets the mark of the file. A read sets the mark only if the file is already open. So a file that was read only once has
+no mark, and the algorithm closes it before files that were used several times.
 
-A *hand* moves around the circle from file to file. If the file at the hand has a mark, the hand removes the mark, and
-moves to the next file. If the file has no mark, the hand closes it:
-        A mark        A         A: the hand removes its mark, and the file stays open
-      D       B     D   B       B: the file has no mark, so the hand closes it
-        C mark        C mark
+The clock algorithm has its name from a picture: the open files form a circle, and a *hand* moves from file to file, as
+on a clock. If the file at the hand has a mark, the hand removes the mark and moves on. If the file has no mark, the
+hand closes it. In this example, the four files A to D are open, and the hand begins at A:
+    the hand is at A    A marked   B          C marked   D      A loses its mark and stays open
+    the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
+    the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The clock algorithm therefore closes a file only if no thread has used the file during one round of the hand. (Instead
-of setting a mark, a thread could move the file to the end of a list, but this takes longer.)
+The clock algorithm looks at one open file after another, again and again. When it looks at a file, it removes the
+file's mark. The next use of the file sets the mark again. So the algorithm closes a file only if no thread has used the
+file again since the algorithm last looked at it, or since it was opened. (A list of the files in the order of their
+last use would be more exact. But each use would have to change this list, and this takes longer than setting a mark.)
 
 This module avoids two errors:
-- *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
-  closes this file and opens a different file, which also gets the number 7. Thread A would then write into the wrong
-  file. So each thread holds a reference to the open file (`SharedFile`) while it works. The file closes when no thread
-  holds a reference any more.
+- *The kernel reuses the number of a closed descriptor at once.* For example, thread A opens a file, and stores only the
+  number of its descriptor, 7. Thread B closes this file and opens a different file, which also gets the number 7.
+  Thread A would then write into the wrong file. So each thread holds a reference to the open file (`SharedFile`) while
+  it uses the file. The file closes when no thread holds a reference any more.
 - *A closed file forgets errors.* The kernel keeps written bytes in memory and writes them to the disk later. If this
   write fails, the kernel reports the error at the next sync through a descriptor that was open at the time of the
   failure. If the file was closed and is opened again, a sync through the new descriptor may succeed, although bytes are
@@ -123,7 +126,7 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            self._is_used = False  # Only a second use sets the mark. So files that were used once close first.
+            self._is_used = False  # A second use or a write sets the mark. So files that were read once close first.
             OPEN_FILES.add(self)
             if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # Other threads have also opened files.
                 OPEN_FILES.close_one()

@@ -1,4 +1,4 @@
-"""Finds the end of a segment with its indexes, when the broker starts after a clean stop.
+"""Finds the end of a segment after a clean stop of the broker, with the help of the segment's indexes.
 
 When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker need not read
 the whole log. The broker reads only the last batches of each segment, usually a few kilobytes: the batches after the

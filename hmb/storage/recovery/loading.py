@@ -3,10 +3,10 @@
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
 manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py).
 
-After a kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its
-indexes, because the manifest does not contain the final size of this segment. If Kafka has used the directory, the
-manifest is missing or out of date, and HMB ignores it. If the broker was killed and has no valid manifest, it checks
-each segment that ends after the recovery point.
+After a kill or a power cut, the manifest (a list of all segments with their sizes) does not contain the final size of
+the active segment. So the broker checks all batches of this segment (checking.py) and rebuilds its indexes. If Kafka
+has used the directory, the manifest is missing or out of date. The broker then does not know which other segments have
+changed. So after a kill, it checks all segments that end after the recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
 - The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
@@ -90,15 +90,19 @@ class LogCheckpoint(NamedTuple):
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
-        """The new segments that were replacing old segments when the broker crashed.
+        """The replacements that a crash has interrupted: a new segment was replacing old segments.
 
-        The result maps the base offset of each new segment to the base offset of the segment after it.
+        The result maps the base offset of each new segment to the offset at which the last of its old segments ends.
         """
         entries = (self.segments or {}).items()
         return {base_offset: entry.next_offset for base_offset, entry in entries if entry.size == BEING_REPLACED}
 
     def is_closed(self, base_offset: int) -> bool:
-        """Return whether the manifest contains the final size of the segment with this base offset."""
+        """Return whether the log has closed this segment: the manifest then contains the final size of its file.
+
+        The manifest is a file of the broker with a list of all segments. `base_offset` is the base offset of the
+        segment.
+        """
         entry = self._final_entry(base_offset)
         return entry is not None and entry.size >= 0
 
@@ -187,7 +191,11 @@ class _Loading:
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Return the offset after the last batch of a segment. If its files may have changed, check the files first."""
+        """Return the offset after the last batch of a segment. Before this, check and repair the segment if necessary.
+
+        No check is necessary if the segment's files are unchanged since the broker wrote them. `number` is the index of
+        the segment in the list of segments. `following` is the base offset of the next segment, or None.
+        """
         segment = self.segments[number]
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):

@@ -140,7 +140,10 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
 
 
 def append_replacement(segment: Segment, replacement: bytes) -> None:
-    """Append the batches in `replacement` to a segment, and sync it. They replace damaged bytes. Raises OSError."""
+    """Append the batches in `replacement` to a segment, in place of lost or damaged batches, and sync the segment.
+
+    If the segment ended with damaged bytes, the caller has already cut them off. Raises OSError.
+    """
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
     segment.producer_batch_positions = None  # The positions of the new batches are unknown.
@@ -177,7 +180,11 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 
 
 class HoleSearch:
-    """Searches one segment for holes (damaged bytes between batches), and finds the batches that replace them."""
+    """Searches one segment for holes (damaged bytes), and creates a replacement for each hole.
+
+    If the original batch can be restored, it is the replacement. Otherwise, the replacement is usually an empty batch
+    with the lost offsets, so that clients can read past these offsets.
+    """
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:
         self._segment = segment
@@ -339,13 +346,18 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 
 
 def report(segment: Segment, hole: Hole) -> None:
-    """Log the position and the offsets of damaged bytes (a hole), and copy lost bytes to a `.cut` file.
+    """Log the position and the offsets of a hole (damaged or missing bytes), and copy damaged bytes to a `.cut` file.
 
     If the log continues after the hole, the `.cut` file contains the bytes of the hole. If the log ends at the hole,
     the file contains the bytes from the hole to the end of the segment.
 
-    The function writes no `.cut` file in three cases: the bytes are restored, the hole contains no bytes, or the log
-    ends at the hole and no whole batch follows. Raises OSError.
+    The function writes no `.cut` file in three cases:
+
+    - The original batch is restored, so no record is lost.
+    - The end of the file is missing. The hole is then at the end of the file, and there are no damaged bytes to copy.
+    - The log ends at the hole, and no whole batch follows the hole.
+
+    Raises OSError.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = Windows.of(segment.file), hole.first_offset, hole.next_offset - 1

@@ -11,13 +11,14 @@ intact batches. The code in loading.py then uses the recovery point to decide wh
 `repair` (repair.py) cuts these bytes off, or replaces them by an empty batch. The code in loading.py also reads the
 state of the producers from the intact batches.
 
-Earlier segments usually need no check, because a log syncs each segment before it creates the next segment. An earlier
-segment needs a check only if the broker cannot trust its files, for example because the manifest contains another size
-of the file (loading.py). After a clean stop, no unchanged segment needs a check (clean_stop.py).
+A segment before the active segment usually needs no check, because a log syncs each segment before it creates the next
+segment. The broker checks such a segment only if it cannot trust the segment's files. For example, the size of a file
+differs from its size in the manifest, which is a list of all segments (loading.py). After a clean stop, no unchanged
+segment needs a check (clean_stop.py).
 
-No CRC covers the offset of a batch. Each batch of a log must have greater offsets than the batch before it, and
-compaction can leave gaps between the offsets. But if a bit of an offset has flipped, the wrong offset also looks like a
-gap. So `recover` trusts a gap only if the offsets of the next batch fit.
+The CRC of a batch does not cover the batch's offset. So if a bit of the offset flips, the CRC is still correct, but the
+offset may be too great. The log then seems to have a gap before this batch. Real gaps also exist, because compaction
+removes records. So `recover` trusts a gap only if the batch after the gap is followed by a batch with greater offsets.
 
 The check therefore compares the offset of a batch after a gap with the offset of the next batch. For example, three
 batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If the
@@ -68,10 +69,10 @@ def checked_batches(
       other segment, it is the base offset of the next segment. None means that the limit is unknown.
     - `start`: the position and the offset of the batch at which the check begins. If it is None, the check begins at
       the file's first batch.
-    - `may_continue`: whether a batch after a gap may contain offsets at or above `upper_limit`. If `may_continue` is
-      False, such a batch counts as damaged.
+    - `may_continue`: if it is False, the segment must end at `upper_limit`. A batch at or above this limit then counts
+      as damaged if offsets are missing before the batch.
 
-    Raises OSError.
+    Also raises OSError.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_continue or upper_limit is None else upper_limit

@@ -62,7 +62,7 @@ class DirectoryLock:
                            self._directory, error.strerror, LOCK_FILE)  # fmt: skip
 
     def check(self) -> None:
-        """Raise OSError if another directory now has the name of the locked directory."""
+        """Raise OSError if a user has moved, removed or replaced the locked directory."""
         if not os.path.samestat(self._directory.stat(), os.fstat(self._descriptors[0])):
             raise OSError(errno.ESTALE, "another directory has replaced this broker's directory", str(self._directory))
 
