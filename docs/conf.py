@@ -8,6 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+import tones
+
 import hmb
 
 project = "HMB"
@@ -45,41 +47,11 @@ html_title = f"HMB {release}"
 html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
-
-# A drawing (_ext/drawing.py) names its colors by tones: for example, the tone "blue" marks a producer. For each tone,
-# this dict contains two colors for a light page: the color of edges, and the color of areas.
-TONES_ON_LIGHT = {
-    "plain": ("#64748b", "#ffffff"),
-    "blue": ("#1d4ed8", "#dbeafe"),
-    "amber": ("#a16207", "#fef3c7"),
-    "green": ("#15803d", "#dcfce7"),
-    "red": ("#dc2626", "#fee2e2"),
-    "gray": ("#94a3b8", "#f1f5f9"),
-    "violet": ("#7c3aed", "#ede9fe"),
-}
-TONES_ON_DARK = {
-    "plain": ("#94a3b8", "#1a1c1e"),
-    "blue": ("#60a5fa", "#1e3a5f"),
-    "amber": ("#eab308", "#453612"),
-    "green": ("#4ade80", "#14432a"),
-    "red": ("#f87171", "#581c1c"),
-    "gray": ("#64748b", "#262b33"),
-    "violet": ("#a78bfa", "#3b2d63"),
-}
-
-
-def css_variables(tones: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return two CSS variables for each tone of a drawing.
-
-    For the tone "blue", `drawing-blue` is the color of edges, and `drawing-blue-area` is the color of areas.
-    """
-    edges = {f"drawing-{tone}": edge for tone, (edge, _) in tones.items()}
-    return edges | {f"drawing-{tone}-area": area for tone, (_, area) in tones.items()}
-
+epub_css_files: list[str] = []  # hmb.css needs variables of the theme, which a book for an e-reader does not have.
 
 html_theme_options = {
-    "light_css_variables": css_variables(TONES_ON_LIGHT),
-    "dark_css_variables": css_variables(TONES_ON_DARK),
+    "light_css_variables": tones.css_variables(tones.ON_LIGHT),
+    "dark_css_variables": tones.css_variables(tones.ON_DARK),
 }
 
 default_role = "code"  # A docstring writes `name` for code.

@@ -16,8 +16,8 @@ A *tone* is the name of a color in a drawing. Each tone has one meaning in the w
     gray      something that no longer exists or is not used
     violet    the subject of the drawing
 
-`conf.py` defines two colors for each tone: one for light pages, and one for dark pages. A drawing contains the tones as
-CSS variables, so that the browser chooses the colors.
+The module `tones` defines the colors of each tone, for light pages and for dark pages. On a page of the website, the
+browser chooses the colors (hmb.css). A book for an e-reader shows the colors for light pages.
 
 Every drawing has a text alternative: a description for readers who cannot see the drawing. The class `Drawing` checks
 that each text fits into its box and that each shape is on the canvas.
@@ -34,14 +34,18 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from tones import ON_LIGHT, Tone
 
-Tone = Literal["plain", "blue", "amber", "green", "red", "gray", "violet"]
 Anchor = Literal["start", "middle", "end"]
 TEXT_SIZE = 15.0  # pixels
 LETTER = 0.56  # the mean width of a letter, divided by the size of the text
+WIDE_LETTER = 0.72  # the same for capital letters, m and w
+BOLD = 1.1  # the width of a bold text, divided by the width of the same text in regular letters
 LINE = 1.25  # the distance between two lines, divided by the size of the text
 PADDING = 4.0  # pixels between the edge of a box and its text
 HEAD = 8.0  # pixels, the length of the head of an arrow
+MARGIN = 6.0  # pixels around the shapes of a drawing
+XMLNS = "http://www.w3.org/2000/svg"
 SMALLEST_SCALE = 0.72  # The smallest scale of a drawing on a narrow screen. A reader scrolls to see the rest.
 
 
@@ -81,17 +85,27 @@ class Box(NamedTuple):
         return Point(self.x + self.width / 2, self.y + self.height)
 
 
+class Extent(NamedTuple):
+    """The part of a canvas that a page shows, in pixels from the upper left corner of the canvas."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
 class Drawing:
     """A picture of boxes, arrows and texts, which becomes one `<svg>` element.
 
-    `width` and `height` are the size of the canvas in pixels. `alternative` is the text alternative: a description for
-    readers who cannot see the drawing.
+    `width` and `height` are the size of the canvas in pixels. A page does not show the empty edges of the canvas.
+    `alternative` is the text alternative: a description for readers who cannot see the drawing.
     """
 
     def __init__(self, width: float, height: float, alternative: str) -> None:
         self.width, self.height = width, height
         self.alternative = alternative
         self._parts: list[str] = []
+        self._points: list[Point] = []  # corners of all shapes
 
     def box(
         self,
@@ -116,10 +130,8 @@ class Drawing:
             if width_of(line, size) > width - PADDING:
                 raise DrawingError(f"{line!r} is too wide for a box of {width:g} pixels")
         self._check(Point(x, y), Point(x + width, y + height))
-        kind = f"shape tone-{tone}" + (" dashed" if dashed else "")
-        self._parts.append(
-            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4"/>'
-        )
+        look = _look("shape", tone, dashed=dashed)
+        self._parts.append(f'<rect {look} x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="4"/>')
         box = Box(x, y, width, height)
         first = y + height / 2 - (len(lines) - 1) * size * LINE / 2
         for number, line in enumerate(lines):
@@ -156,12 +168,13 @@ class Drawing:
         strong: bool = False,
     ) -> None:
         """Write one line of text. `y` is its baseline. Raises DrawingError if the text leaves the canvas."""
-        wide = width_of(words, size)
+        wide = width_of(words, size) * (BOLD if strong else 1)
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]
         self._check(Point(left, y - size * 0.8), Point(left + wide, y))
+        self._points.append(Point(left, y + size * 0.25))  # letters such as g are partly below the baseline
         look = ' font-weight="bold"' if strong else ""
         if tone != "plain":
-            look += f' class="tone-{tone}"'
+            look += f' class="tone-{tone}" fill="{ON_LIGHT[tone][0]}"'
         place = f'x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}"'
         self._parts.append(f"<text {place}{look}>{escape(words)}</text>")
 
@@ -170,8 +183,7 @@ class Drawing:
         corners = [Point(*point) for point in points]
         self._check(*corners)
         path = " ".join(f"{corner.x:g},{corner.y:g}" for corner in corners)
-        kind = f"line tone-{tone}" + (" dashed" if dashed else "")
-        self._parts.append(f'<polyline class="{kind}" points="{path}"/>')
+        self._parts.append(f'<polyline {_look("line", tone, dashed=dashed)} points="{path}"/>')
 
     def arrow(self, *points: tuple[float, float], tone: Tone = "plain", dashed: bool = False) -> None:
         """Draw a line through two or more points, with an arrowhead at the last point."""
@@ -182,36 +194,66 @@ class Drawing:
         along = Point((end.x - before.x) / length * HEAD, (end.y - before.y) / length * HEAD)
         base = Point(end.x - along.x, end.y - along.y)
         self.line(*points[:-1], base, tone=tone, dashed=dashed)
+        self._points.append(end)
         sides = [(base.x - along.y / 2, base.y + along.x / 2), (base.x + along.y / 2, base.y - along.x / 2)]
         path = " ".join(f"{x:g},{y:g}" for x, y in (end, *sides))
-        self._parts.append(f'<polygon class="head tone-{tone}" points="{path}"/>')
+        self._parts.append(f'<polygon {_look("head", tone)} points="{path}"/>')
 
     def cross(self, x: float, y: float, size: float = 7) -> None:
         """Draw a red cross around a point. The cross means that something is lost or broken."""
         self.line((x - size, y - size), (x + size, y + size), tone="red")
         self.line((x - size, y + size), (x + size, y - size), tone="red")
 
-    def svg(self) -> str:
-        """Return the picture as one `<svg>` element, which a page can contain."""
-        least = self.width * SMALLEST_SCALE
-        style = f"max-width:{self.width:g}px;min-width:{least:g}px"
-        start = f'<svg class="drawing" viewBox="0 0 {self.width:g} {self.height:g}" style="{style}"'
-        return f'{start} role="img" aria-label="{escape(self.alternative)}">{"".join(self._parts)}</svg>'
+    @property
+    def extent(self) -> Extent:
+        """The part of the canvas that contains all shapes and a small margin around them."""
+        xs, ys = [point.x for point in self._points], [point.y for point in self._points]
+        return Extent(min(xs) - MARGIN, min(ys) - MARGIN, max(xs) + MARGIN, max(ys) + MARGIN)
+
+    def svg(self, extent: Extent | None = None) -> str:
+        """Return the picture as one `<svg>` element, which a page can contain.
+
+        `extent` is the part of the canvas that the element shows. By default, this part contains all shapes.
+        """
+        left, top, right, bottom = extent or self.extent
+        wide = right - left
+        style = f"max-width:{wide:g}px;--least-width:{wide * SMALLEST_SCALE:g}px"
+        start = f'<svg xmlns="{XMLNS}" class="drawing" viewBox="{left:g} {top:g} {wide:g} {bottom - top:g}"'
+        label = f'font-family="sans-serif" role="img" aria-label="{escape(self.alternative)}"'
+        return f'{start} style="{style}" {label}>{"".join(self._parts)}</svg>'
 
     def _check(self, *points: Point) -> None:
+        self._points += points
         for x, y in points:
             if not (0 <= x <= self.width and 0 <= y <= self.height):
                 raise DrawingError(f"({x:g}, {y:g}) is not on the canvas of {self.width:g} by {self.height:g}")
 
 
+def _look(kind: Literal["shape", "line", "head"], tone: Tone, *, dashed: bool = False) -> str:
+    """Return the attributes of an SVG element that determine its colors.
+
+    The style sheet of the website uses the classes. A book for an e-reader uses the other attributes.
+    """
+    edge, area = ON_LIGHT[tone]
+    look = f'class="{kind} tone-{tone}{" dashed" if dashed else ""}"'
+    if kind == "head":
+        return f'{look} fill="{edge}"'
+    fill = area if kind == "shape" else "none"
+    return f'{look} fill="{fill}" stroke="{edge}" stroke-width="1.5"' + (' stroke-dasharray="5 4"' if dashed else "")
+
+
 def width_of(words: str, size: float = TEXT_SIZE) -> float:
     """Return the estimated width of a line of text, in pixels."""
-    return len(words) * size * LETTER
+    wide_letters = sum(letter.isupper() or letter in "mw" for letter in words)
+    return (len(words) * LETTER + wide_letters * (WIDE_LETTER - LETTER)) * size
 
 
-def figure(drawing: Drawing, *caption: nodes.Node) -> nodes.figure:
-    """Return the node that shows a drawing on a page. If the drawing has a caption, the node contains the caption."""
-    node = nodes.figure("", nodes.raw("", drawing.svg(), format="html"), classes=["drawing"])
+def figure(drawing: Drawing, *caption: nodes.Node, extent: Extent | None = None) -> nodes.figure:
+    """Return the node that shows a drawing on a page. If the drawing has a caption, the node contains the caption.
+
+    `extent` is the part of the canvas that the page shows. By default, this part contains all shapes.
+    """
+    node = nodes.figure("", nodes.raw("", drawing.svg(extent), format="html"), classes=["drawing"])
     if caption:
         node += nodes.caption("", "", *caption)
     return node

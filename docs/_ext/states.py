@@ -29,6 +29,13 @@ from hmb.state_table import StateTable
 WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, and the gap between two boxes
 MAX_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
+CLEARANCE = 9  # pixels between the middle of a number and a line
+# An arrow beside the column touches the sides of two boxes. The next numbers are the distances (in pixels) of these
+# points from the middle of a side. They differ, because an arrow that ends at a side must not hide an arrow that begins
+# at the same side.
+BEGIN_RIGHT, END_RIGHT = 6, -6
+BEGIN_LEFT, END_LEFT = 12, 3
+BEGIN_LOOP, END_LOOP = -14, -4  # an arrow from a box to itself
 
 
 class Arrow(NamedTuple):
@@ -51,6 +58,15 @@ class Arrow(NamedTuple):
         return self.after - self.before == 1
 
 
+class Route(NamedTuple):
+    """The line of an arrow beside the column of boxes: from a side to `x`, up or down, and back to the column."""
+
+    arrow: Arrow
+    x: float
+    begin: float  # y coordinate
+    end: float  # y coordinate
+
+
 def picture(table: StateTable[Any, Any]) -> Drawing:
     """Draw the transitions of a state machine."""
     transitions = list(table)
@@ -69,9 +85,11 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
         if arrow.is_straight:
             _straight(drawing, arrow, left + WIDTH / 2)
     for lanes, edge, direction in ((forward, left + WIDTH, 1), (back, left, -1)):
-        for lane, several in enumerate(lanes, 1):
-            for arrow in several:
-                _around(drawing, arrow, edge, direction, edge + direction * LANE * lane)
+        routes = [
+            _route(arrow, edge + direction * LANE * lane) for lane, several in enumerate(lanes, 1) for arrow in several
+        ]
+        for route in routes:
+            _around(drawing, route, edge, routes)
     return drawing
 
 
@@ -121,14 +139,34 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
     drawing.text(x + 8, (start + end) / 2 + 5, str(arrow.number), anchor="start", size=13)
 
 
-def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # One arrow can end at a side of a box, and another arrow can begin at the same side. If both touched the middle of
-    # this side, they would overlap. So one arrow touches the side 6 pixels above the middle, and the other one 6 pixels
-    # below the middle. The distance between the two arrows is 12 pixels.
-    shift = 6 * (direction if arrow.length else -1)
-    start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
-    drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))
-    drawing.text(out + 3, (start + end) / 2 + 5, str(arrow.number), anchor="start", size=12)
+def _route(arrow: Arrow, x: float) -> Route:
+    """Return the line of an arrow beside the column, with its vertical part at `x`."""
+    begin, end = (BEGIN_RIGHT, END_RIGHT) if arrow.after > arrow.before else (BEGIN_LEFT, END_LEFT)
+    if not arrow.length:
+        begin, end = BEGIN_LOOP, END_LOOP
+    first, last = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
+    return Route(arrow, x, first + begin, last + end)
+
+
+def _around(drawing: Drawing, route: Route, edge: float, routes: list[Route]) -> None:
+    """Draw an arrow beside the column, and its number. `routes` are all arrows at this side of the column."""
+    arrow, x, begin, end = route
+    drawing.arrow((edge, begin), (x, begin), (x, end), (edge, end))
+    if arrow.length:
+        drawing.text(x + 3, _height_of_number(route, edge, routes) + 4, str(arrow.number), anchor="start", size=12)
+    else:
+        drawing.text(x - 3, (begin + end) / 2 + 4, str(arrow.number), anchor="end", size=12)
+
+
+def _height_of_number(route: Route, edge: float, routes: list[Route]) -> float:
+    """Return the y coordinate of an arrow's number: near the middle of its line, where no other line crosses it."""
+    low, high = sorted((route.begin, route.end))
+    middle = (low + high) / 2
+    beside = route.x + LANE / 2  # where the number is
+    crossing = [other for other in routes if min(edge, other.x) < beside < max(edge, other.x)]
+    lines = [y for other in crossing for y in (other.begin, other.end)]
+    places = sorted(range(int(low) + CLEARANCE, int(high) - CLEARANCE), key=lambda y: abs(y - middle))
+    return next((y for y in places if all(abs(y - line) >= CLEARANCE for line in lines)), middle)
 
 
 class StatesDirective(TableDirective):

@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from docutils import nodes
-from drawing import Drawing, DrawingError, FunctionDirective, figure
+from drawing import Drawing, DrawingError, Extent, FunctionDirective, figure
 from sphinx.application import Sphinx
 
 
@@ -49,9 +49,10 @@ class StepByStep(FunctionDirective):
             title = nodes.paragraph(classes=["step-by-step-title"])
             title += self._parsed("\n".join(self.content))
             shown += title
+        extent = common_extent([step.drawing for step in steps])
         for number, step in enumerate(steps, 1):
             label = nodes.strong(text=f"Step {number} of {len(steps)}.")
-            shown += figure(step.drawing, label, nodes.Text(" "), *self._parsed(step.caption))
+            shown += figure(step.drawing, label, nodes.Text(" "), *self._parsed(step.caption), extent=extent)
         return [shown]
 
     def _parsed(self, text: str) -> list[nodes.Node]:
@@ -67,6 +68,12 @@ def checked(steps: list[Step]) -> list[Step]:
     if len(sizes) > 1:
         raise DrawingError(f"the drawings have different sizes: {', '.join(sizes)}")
     return steps
+
+
+def common_extent(drawings: list[Drawing]) -> Extent:
+    """Return the part of the canvas that contains the shapes of all drawings."""
+    lefts, tops, rights, bottoms = zip(*(drawing.extent for drawing in drawings), strict=True)
+    return Extent(min(lefts), min(tops), max(rights), max(bottoms))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -30,7 +30,7 @@ SEGMENTS: list[Batches] = [
 LATER: Batches = [[("ada", "Lake")]]
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
 MEMORY = 1_000_000
-WIDTH, HEIGHT, LEFT, CELL = 480, 330, 8, 58
+WIDTH, HEIGHT, LEFT, CELL = 480, 330, 4, 58
 
 
 class State(NamedTuple):
@@ -197,7 +197,7 @@ def draw(state: State) -> Drawing:
         tone: Tone = "violet" if record.offset in state.current else "amber"
         draw_record(drawing, record, 30, "gray" if is_dropped else tone, is_dropped=is_dropped)
     for base in state.bases:
-        drawing.text(LEFT + CELL * base, 118, f"segment {base}", anchor="start", size=13, strong=True)
+        drawing.text(LEFT + CELL * base, 118, f"segment {base}", anchor="start", size=12, strong=True)
     if state.last:
         drawing.text(LEFT, 156, "the map: the last offset of each key", anchor="start", size=13)
         for number, (key, offset) in enumerate(sorted(state.last.items())):

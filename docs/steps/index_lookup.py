@@ -76,7 +76,7 @@ def draw(found: Found, alternative: str) -> Drawing:
     drawing.text(LEFT, 22, "segments, by base offset", anchor="start", size=13)
     name = f"segment {found.segment}"
     drawing.text(LEFT, 112, f"offset index of {name}: offset, position", anchor="start", size=13)
-    drawing.text(LEFT, 222, f"log file of {name}: batches, and their positions", anchor="start", size=13)
+    drawing.text(LEFT, 222, f"log of {name}: batches, positions", anchor="start", size=13)
     drawing.text(WIDTH - 8, 22, f"wanted: offset {WANTED}", anchor="end", tone="violet", strong=True)
     return drawing
 
@@ -103,7 +103,7 @@ def draw_log(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
     """Draw the batches of the segment, each in its color (its tone)."""
     for number, (batch, tone) in enumerate(zip(found.batches, tones, strict=True)):
         x = LEFT + CELL * number
-        drawing.box(x, 232, CELL - 3, 36, f"{batch.base_offset}-{batch.last_offset}", tone=tone)
+        drawing.box(x, 232, CELL - 3, 36, f"{batch.base_offset}-{batch.last_offset}", tone=tone, size=14)
         drawing.text(x + CELL / 2 - 1, 286, str(batch.position), size=13)
 
 

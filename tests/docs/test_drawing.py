@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -56,6 +57,21 @@ def test_an_arrow_ends_with_its_head_at_the_last_point(drawing: Any) -> None:
     assert head.get("points") == "90,50 82,54 82,46"
     with pytest.raises(drawing.DrawingError, match="has no direction"):
         canvas.arrow((10, 50), (10, 50))
+
+
+def test_a_page_does_not_show_the_empty_edges_of_a_canvas(drawing: Any) -> None:
+    canvas = drawing.Drawing(500, 400, "a box")
+    canvas.box(100, 50, 80, 30)
+    assert canvas.extent == (94, 44, 186, 86)
+    assert ElementTree.fromstring(canvas.svg()).get("viewBox") == "94 44 92 42"
+
+
+def test_a_book_for_an_e_reader_shows_drawings_without_a_style_sheet(build_pages: BuildPages) -> None:
+    pages = {"index": "# Page\n\n```{drawing} shapes.py:good\nA log.\n```\n", "shapes.py": MODULE}
+    app = build_pages(pages, "drawing", builder="epub")
+    page = ElementTree.fromstring((app.outdir / "index.xhtml").read_text())
+    (box,) = page.iter("{http://www.w3.org/2000/svg}rect")
+    assert (box.get("fill"), box.get("stroke")) == importlib.import_module("tones").ON_LIGHT["plain"][::-1]
 
 
 def test_words_cannot_break_the_picture(drawing: Any) -> None:
@@ -116,7 +132,24 @@ def test_each_drawing_describes_itself_in_words(drawing: Any, path: Path, name: 
     assert picture.get("role") == "img"
     assert len((picture.get("aria-label") or "").split()) >= 15
     # The texts of a drawing must be short.
-    assert max(len((text.text or "").split()) for text in picture.iter("text")) <= 8
+    assert max(len((text.text or "").split()) for text in picture.iterfind(".//{*}text")) <= 8
+
+
+def test_no_line_of_a_state_machine_crosses_a_number(drawing: Any) -> None:
+    from hmb.coordinator.transactions.states import TRANSITIONS
+
+    svg = ElementTree.fromstring(importlib.import_module("states").picture(TRANSITIONS).svg())
+    lines = [line.get("points", "").split() for line in svg.iterfind("{*}polyline")]
+    points = [[tuple(map(float, point.split(","))) for point in line] for line in lines]
+    parts = [part for line in points for part in pairwise(line)]
+    numbers = [text for text in svg.iterfind("{*}text") if (text.text or "").isdigit()]
+    assert len(numbers) == len(list(TRANSITIONS)) > 15
+    for number in numbers:
+        x, y, wide = float(number.get("x", "")), float(number.get("y", "")) - 4, 8 * len(number.text or "")
+        left = x - wide if number.get("text-anchor") == "end" else x
+        for (from_x, from_y), (to_x, to_y) in parts:
+            is_beside = max(from_x, to_x) <= left or min(from_x, to_x) >= left + wide
+            assert is_beside or max(from_y, to_y) < y - 5 or min(from_y, to_y) > y + 5, number.text
 
 
 def test_a_state_machine_is_drawn_from_its_table(drawing: Any) -> None:
@@ -124,7 +157,7 @@ def test_a_state_machine_is_drawn_from_its_table(drawing: Any) -> None:
 
     picture = importlib.import_module("states").picture(TRANSITIONS)
     svg = ElementTree.fromstring(picture.svg())
-    texts = [text.text for text in svg.iter("text")]
+    texts = [text.text for text in svg.iterfind(".//{*}text")]
     assert {"Empty", "PreparingRebalance", "Stable"} <= set(texts)
     numbers = [str(number) for number, _ in enumerate(TRANSITIONS, 1)]
     assert numbers == sorted(filter(str.isdigit, texts), key=int)

@@ -45,7 +45,7 @@ def test_each_drawing_of_the_guide_describes_itself_in_words(drawing: Any, path:
     picture = ElementTree.fromstring(drawing.load(path, name)().svg())
     assert len((picture.get("aria-label") or "").split()) >= 15
     # The longest text shows the bytes of a field, and each byte counts as a word.
-    assert max(len((text.text or "").split()) for text in picture.iter("text")) <= 13
+    assert max(len((text.text or "").split()) for text in picture.iterfind(".//{*}text")) <= 13
 
 
 def test_two_commits_share_one_append_and_one_sync(drawing: Any) -> None:

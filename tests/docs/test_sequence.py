@@ -38,7 +38,7 @@ def picture_of(made: Any) -> ElementTree.Element:
 def lines_at(picture: ElementTree.Element, x: float) -> list[list[float]]:
     """Return the top and the bottom y of each vertical line at `x`, from top to bottom."""
     found = []
-    for line in picture.iter("polyline"):
+    for line in picture.iterfind(".//{*}polyline"):
         points = [[float(value) for value in point.split(",")] for point in line.get("points", "").split()]
         if all(point[0] == x for point in points):
             found.append([points[0][1], points[-1][1]])
@@ -59,7 +59,7 @@ def test_a_text_does_not_cross_the_line_of_a_lane(sequence: Any) -> None:
     picture = picture_of(made)
     middle = 8 + (NARROW - 16) / 2 + NARROW
     (_, above), (below, _) = lines_at(picture, middle)
-    (text,) = [text for text in picture.iter("text") if "long" in (text.text or "")]
+    (text,) = [text for text in picture.iterfind(".//{*}text") if "long" in (text.text or "")]
     assert above < float(text.get("y", "0")) <= below + 2
 
 
@@ -67,7 +67,7 @@ def test_a_short_text_of_a_long_message_is_beside_its_source(sequence: Any) -> N
     made = of_three(sequence)
     made.message("c", "a", "short")
     picture = picture_of(made)
-    (text,) = [text for text in picture.iter("text") if text.text == "short"]
+    (text,) = [text for text in picture.iterfind(".//{*}text") if text.text == "short"]
     lane = 8 + (NARROW - 16) / 2
     assert lane + NARROW < float(text.get("x", "0")) < lane + 2 * NARROW
 
@@ -80,7 +80,7 @@ def test_a_wait_is_a_bar_from_its_first_row_to_its_last_row(sequence: Any) -> No
     made.message("b", "a", "records")
     made.end_wait("a")
     made.end_wait("c")  # This wait has never begun.
-    bars = [shape for shape in picture_of(made).iter("rect") if "tone-violet" in (shape.get("class") or "")]
+    bars = [shape for shape in picture_of(made).iterfind(".//{*}rect") if "tone-violet" in (shape.get("class") or "")]
     assert [float(bar.get("height", "0")) for bar in bars] == [2 * sequence.ROW]
 
 

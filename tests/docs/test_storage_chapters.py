@@ -62,7 +62,7 @@ def function_of(drawing: Any, module: str, name: str) -> Any:
 
 
 def texts_of(picture: Any) -> list[str]:
-    return [text.text or "" for text in ElementTree.fromstring(picture.svg()).iter("text")]
+    return [text.text or "" for text in ElementTree.fromstring(picture.svg()).iterfind(".//{*}text")]
 
 
 def test_producers_that_arrive_during_a_sync_share_the_next_one(drawing: Any) -> None:

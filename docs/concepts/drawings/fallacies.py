@@ -16,16 +16,16 @@ def three_failures() -> Drawing:
     for number, title in enumerate(("request lost", "server failed", "answer lost")):
         left = 10 + 214 * number
         client = drawing.box(left, 70, 62, 70, "client", tone="blue")
-        server = drawing.box(left + 130, 70, 62, 70, "server", tone="red" if number == 1 else "amber")
-        drawing.text(left + 96, 36, title, strong=True)
-        middle = left + 96
+        server = drawing.box(left + 116, 70, 62, 70, "server", tone="red" if number == 1 else "amber")
+        drawing.text(left + 89, 36, title, strong=True)
+        middle = left + 89
         if number == 0:
             drawing.line((client.right.x, 90), (middle - 8, 90))
             drawing.cross(middle, 90)
         else:
             drawing.arrow((client.right.x, 90), (server.x, 90))
         if number == 1:
-            drawing.cross(server.top.x, 122, 9)
+            drawing.cross(server.top.x, 126, 8)
         if number == 2:
             drawing.line((server.x, 122), (middle + 8, 122))
             drawing.cross(middle, 122)

@@ -32,7 +32,7 @@ SETTINGS = {"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.
 
 def lanes_of_members() -> Sequence:
     members = [Lane(name, "green") for name in load_steps("NAMES")]
-    return Sequence(*members, Lane(COORDINATOR, "amber"), gap=208)
+    return Sequence(*members, Lane(COORDINATOR, "amber"), gap=212)
 
 
 def load_steps(name: str) -> Any:

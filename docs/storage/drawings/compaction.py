@@ -28,7 +28,7 @@ CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
-WIDTH, LEFT, CELL = 496, 8, 37
+WIDTH, LEFT, CELL = 536, 8, 40
 
 
 def compact(log: Log, first_dirty: int) -> int:
@@ -77,7 +77,7 @@ def round_of_cleaner() -> Drawing:
         for base in bases:
             is_last = base == bases[-1]
             x = WIDTH - LEFT if is_last else LEFT + CELL * base
-            drawing.text(x, y + 116, f"segment {base}", anchor="end" if is_last else "start", size=13, strong=True)
+            drawing.text(x, y + 116, f"segment {base}", anchor="end" if is_last else "start", size=12, strong=True)
     return drawing
 
 
@@ -127,7 +127,7 @@ def steps_of_swap(log: Log) -> Iterator[str]:
     yield "2: to .swap"
     for segment in old:
         together.mark_deleted(segment.files)
-    yield "3: rename the old"
+    yield "3: to .deleted"
     swap.put_in_place(new)
     yield "4: final names"
 

@@ -11,7 +11,7 @@ from drawing import Drawing, DrawingError, Tone
 
 import hmb
 
-WIDTH, ROW, LEFT, INDENT, MEANING = 496, 22, 12, 18, 276
+WIDTH, ROW, LEFT, INDENT, MEANING = 540, 22, 12, 18, 306
 # Each entry contains a pattern for paths in the data directory, and the meaning and the color of a file whose path
 # matches the pattern. If several patterns match the path of a file, the drawing uses the first of these patterns.
 MEANINGS: list[tuple[str, str, Tone]] = [

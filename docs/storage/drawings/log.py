@@ -85,6 +85,6 @@ def segment() -> Drawing:
         tone: Tone = "amber"
         if batch.position in in_scan:
             tone = "green" if in_scan[batch.position].is_found else "violet"
-        box = drawing.box(places[batch.position], 218, CELL - 2, 36, str(batch.base_offset), tone=tone)
+        box = drawing.box(places[batch.position], 218, CELL - 2, 36, str(batch.base_offset), tone=tone, size=13)
         drawing.text(box.bottom.x, 272, str(batch.position), size=13)
     return drawing

@@ -13,7 +13,7 @@ from hmb.storage.log import Log
 
 BATCHES, SYNCED, RECORDS = 8, 5, 2  # batches in the log, batches that were synced, records in each batch
 ROTTEN, HOLE = 2, 6  # the batch in which a bit changes on disk, and the batch that never reaches the disk
-WIDTH, LEFT, CELL = 496, 8, 60
+WIDTH, LEFT, CELL = 512, 8, 62
 
 
 class Block(NamedTuple):
