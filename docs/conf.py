@@ -24,6 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "citations",
+    "code_words",
     "command_session",
     "docstrings",
     "drawing",
@@ -57,8 +58,9 @@ html_theme_options = {
 default_role = "code"  # A docstring writes `name` for code.
 highlight_language = "none"
 smartquotes = False  # Options such as --listen keep their two hyphens.
-pygments_style = "friendly"
-pygments_dark_style = "native"
+# Each color of these two styles has a contrast of at least 4.5 to its background.
+pygments_style = "a11y-light"
+pygments_dark_style = "a11y-dark"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -63,7 +63,10 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Indent each table whose columns are separated by spaces, so that a page shows these spaces."""
+    """Indent each table whose columns are separated by spaces, so that a page shows these spaces.
+
+    A list can have such columns, too. A page shows it as a list, without the columns.
+    """
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -71,7 +74,7 @@ def indent_columns(lines: list[str]) -> list[str]:
         else:
             paragraphs += [[line], []]
     for paragraph in paragraphs:
-        if len(paragraph) > 1 and all(map(COLUMNS.match, paragraph)):
+        if len(paragraph) > 1 and all(map(COLUMNS.match, paragraph)) and not ITEM.match(paragraph[0]):
             paragraph[:] = ["    " + line for line in paragraph]
     return [line for paragraph in paragraphs for line in paragraph]
 
@@ -116,7 +119,13 @@ class Essay(SphinxDirective):
 
 
 def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """Change the lines of a docstring, so that autodoc can show them."""
+    """Change the lines of a docstring, so that autodoc can show them.
+
+    Python gives each field of a named tuple a docstring, for example "Alias for field number 0". Such a docstring does
+    not help a reader, so the page shows only the name and the type of the field.
+    """
+    if lines and re.fullmatch(r"Alias for field number \d+", lines[0]):
+        lines.clear()
     lines[:] = announce_blocks(indent_columns(separate_blocks(lines)))
 
 

@@ -42,6 +42,8 @@ from hmb.bench.report.view import SuiteReport
 from hmb.bench.thesis import cells
 from hmb.bench.thesis import tables as thesis_tables
 
+CSS_DPI = 96  # CSS pixels in an inch
+SMALLEST_SCALE = 0.55  # The smallest scale of a chart on a narrow screen. A reader scrolls to see the rest.
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
@@ -117,7 +119,9 @@ def table_node(table: Table) -> nodes.table:
 
 
 def _row(texts: Iterable[str]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", text)) for text in texts))
+    # A browser may begin a new line after the hyphen of "->", so the page shows a real arrow.
+    shown = (text.replace("->", "\N{RIGHTWARDS ARROW}") for text in texts)
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", text)) for text in shown))
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
@@ -128,7 +132,9 @@ def _picture(figure: Any, name: str) -> nodes.raw:
     with matplotlib.rc_context({"svg.hashsalt": name}):  # The salt makes the ids in the picture equal in every build.
         figure.savefig(picture, format="svg", metadata={"Date": None})
     svg = picture.getvalue()
-    return nodes.raw("", f'<div class="measured-plot">{svg[svg.index("<svg") :]}</div>', format="html")
+    least = figure.get_figwidth() * CSS_DPI * SMALLEST_SCALE
+    svg = svg[svg.index("<svg") :].replace("<svg", f'<svg style="--least-width:{least:.0f}px"', 1)
+    return nodes.raw("", f'<div class="measured-plot">{svg}</div>', format="html")
 
 
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
@@ -136,8 +142,8 @@ def _source(name: str, document: dict[str, Any]) -> nodes.caption:
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
     at = " ".join([commit[:10], *changes])  # If the files of the run differed from the commit, "and changes" follows.
     machine = document["machine"]
-    text = f"{name}: {document['command']}, commit {at}; {machine['cores']} cores, {machine['cpu']}"
-    return nodes.caption("", text)
+    place = f", commit {at}; {machine['cores']} cores, {machine['cpu']}"
+    return nodes.caption("", "", nodes.Text(f"{name}: "), nodes.literal(text=document["command"]), nodes.Text(place))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -48,6 +48,9 @@ class Settings(TableDirective):
         lines = [titles, ["---"] * len(titles), *(row(key, has_column) for key in shown)]
         node = nodes.container(classes=["settings"])
         self.state.nested_parse(StringList([f"| {' | '.join(line)} |" for line in lines], source=source), 0, node)
+        for each in list(node.findall(nodes.row)):
+            for name in each.children[0].findall(nodes.literal):
+                name["classes"].append("divided")  # code_words.py allows a narrow page to divide the name
         return [node]
 
 

@@ -122,3 +122,15 @@ def test_indented_blocks_and_columns_of_a_docstring_become_literal_text() -> Non
     assert docstrings.announce_blocks(text) == announced
     columns = ["one        thing", "another    thing", "", "A sentence.  Another one.", "And more.  And more."]
     assert docstrings.indent_columns(columns) == [f"    {columns[0]}", f"    {columns[1]}", *columns[2:]]
+
+
+def test_a_list_with_columns_in_a_docstring_stays_a_list() -> None:
+    docstrings = load("docstrings")
+    columns = ["- `batch`    a batch", "- `record`   a record"]
+    assert docstrings.indent_columns(columns) == columns
+
+
+def test_the_docstring_that_python_gives_a_field_of_a_named_tuple_is_left_out() -> None:
+    lines = ["Alias for field number 0"]
+    load("docstrings").process_docstring(None, "attribute", "Point.x", None, None, lines)
+    assert lines == []

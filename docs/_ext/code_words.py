@@ -1,0 +1,41 @@
+"""Allows a narrow page to divide long words of code, but only at certain places.
+
+The style sheet of the website keeps each word of code on one line. A page therefore never divides the option `--port`
+after one of its hyphens. But a word of more than 30 characters may be too wide for the screen of a phone, or for a
+column of a table. This module allows a page to divide such a word: after a dot, a slash, an underscore or two colons.
+
+For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines:
+    group.consumer.
+    heartbeat.interval.ms
+
+Another extension can allow a page to divide a shorter piece of code, too: it adds the class `divided` to the code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+LONGEST = 30  # characters of a word that a page never divides
+PLACE = re.compile(r"(?<=[a-zA-Z0-9)][./_])(?=\w)|(?<=::)(?=\w)")  # where a page can divide a word
+
+
+def divide_long_words(_app: Sphinx, doctree: nodes.document, _page: str) -> None:
+    """Allow the page to divide each piece of code that contains a long word, or that has the class `divided`."""
+    for code in list(doctree.findall(nodes.literal)):
+        text = code.astext()
+        if "divided" in code["classes"] or any(len(word) > LONGEST for word in text.split()):
+            first, *others = PLACE.split(text)
+            code.clear()
+            code += nodes.Text(first)
+            for part in others:
+                code += [nodes.raw("", "<wbr/>", format="html"), nodes.Text(part)]
+            code["classes"] = [*{*code["classes"], "divided"}]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("doctree-resolved", divide_long_words)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
