@@ -49,6 +49,7 @@ html_static_path = ["_static"]
 html_css_files = ["hmb.css"]
 html_show_sphinx = False
 epub_css_files: list[str] = []  # hmb.css needs variables of the theme, which a book for an e-reader does not have.
+epub_show_urls = "no"  # An address inside a sentence would make the sentence hard to read.
 
 html_theme_options = {
     "light_css_variables": tones.css_variables(tones.ON_LIGHT),

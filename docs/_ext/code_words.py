@@ -3,6 +3,7 @@
 The style sheet of the website keeps each word of code on one line. A page therefore never divides the option `--port`
 after one of its hyphens. But a word of more than 30 characters may be too wide for the screen of a phone, or for a
 column of a table. This module allows a page to divide such a word: after a dot, a slash, an underscore or two colons.
+A short ending such as `.ms` or `.py` is not divided from its word.
 
 For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines:
     group.consumer.
@@ -20,7 +21,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 LONGEST = 30  # characters of a word that a page never divides
-PLACE = re.compile(r"(?<=[a-zA-Z0-9)][./_])(?=\w)|(?<=::)(?=\w)")  # where a page can divide a word
+PLACE = re.compile(r"(?<=[a-zA-Z0-9)][./_])(?=\w{4})|(?<=::)(?=\w)")  # where a page can divide a word
 
 
 def divide_long_words(_app: Sphinx, doctree: nodes.document, _page: str) -> None:

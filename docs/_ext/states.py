@@ -184,7 +184,7 @@ def _table(rows: list[list[str]]) -> nodes.table:
     group += [nodes.colspec(colwidth=max(len(row[n]) for row in rows)) for n in range(len(rows[0]))]
     made = [nodes.row("", *[nodes.entry("", nodes.paragraph(text=cell)) for cell in row]) for row in rows]
     group += [nodes.thead("", made[0]), nodes.tbody("", *made[1:])]
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["states"])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from tests.docs.conftest import BuildPages
 
 CASES = [
     ("--from-beginning", ["--from-beginning"]),
-    ("group.consumer.heartbeat.interval.ms", ["group.", "consumer.", "heartbeat.", "interval.", "ms"]),
-    ("testing/test_cluster.py::test_a_node", ["testing/", "test_", "cluster.", "py::", "test_", "a_", "node"]),
+    ("group.consumer.heartbeat.interval.ms", ["group.", "consumer.", "heartbeat.", "interval.ms"]),
+    ("testing/test_cluster.py::test_a_node", ["testing/", "test_", "cluster.py::", "test_", "a_", "node"]),
     ("hmb groups --bootstrap-server localhost:9092", ["hmb groups --bootstrap-server localhost:9092"]),
-    ("__consumer_offsets-0/00000000000000000000.log", ["__consumer_", "offsets-0/", "00000000000000000000.", "log"]),
+    ("__consumer_offsets-0/00000000000000000000.log", ["__consumer_", "offsets-0/", "00000000000000000000.log"]),
 ]
 
 

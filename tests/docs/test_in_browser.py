@@ -217,7 +217,7 @@ def test_the_name_of_a_setting_is_divided_after_a_dot(phone: ChromiumTab) -> Non
         }))"""
     )
     assert parts == [
-        [["message.", 1], ["timestamp.", 1], ["before.", 1], ["max.", 1], ["ms", 1]],
+        [["message.", 1], ["timestamp.", 1], ["before.max.ms", 1]],
         [["remote.", 1], ["storage.", 1], ["enable", 1]],
     ]
 
