@@ -6,8 +6,9 @@ accepts numbers with units. In each line, the two settings have the same value:
     retention.ms=604800000      retention.ms=7d
     segment.bytes=1073741824    segment.bytes=1GiB
 
-`plain_value` accepts values with and without a unit, and returns the plain number that Kafka uses. A value without a
-unit stays unchanged. If the name of a setting shows no unit, its value also stays unchanged.
+`plain_value(name, value)` converts a value with a unit into the plain number that Kafka uses. A value without a unit
+stays unchanged. The values of all settings that are neither times nor sizes, such as `cleanup.policy`, also stay
+unchanged.
 
 The commands and the embedded broker call `plain_value` for each setting that a user passes to them. For example,
 `plain_value` converts the value `1h` of `retention.ms` to `3600000`. A request contains only this plain number, so a
@@ -66,7 +67,10 @@ def plain_value(name: str, value: str) -> str:
 
 
 def check_unit(name: str, value: str) -> None:
-    """Raise ValueError if the result of `plain_value` still has a unit. The message lists the known units."""
+    """Raise ValueError if `value` has an unknown unit. The message lists the known units of the setting `name`.
+
+    `value` is a result of `plain_value`, which has already removed all known units.
+    """
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):
         raise ValueError(f"has an unknown unit; known units: {units}")

@@ -3,27 +3,31 @@
 The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
 abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py).
 
-A reader of committed records (`isolation_level` 1) reads the records before it reads the marker. But it must skip the
-records of an aborted transaction. The broker therefore sends a list of the aborted transactions together with the
-records. The transaction index contains this list.
+A consumer with `isolation_level` 1 must skip the records of an aborted transaction. But the marker with the result of
+the transaction is stored after these records. So when the consumer reads the records, it has not seen the marker yet.
+The broker therefore sends a list of the aborted transactions together with the records. It finds these transactions in
+the transaction index.
 
 For each aborted transaction, the broker writes an entry into the `.txnindex` file of the segment that contains the
-marker. An entry has 34 bytes, and the entries have the order of the markers:
+transaction's marker. An entry has 34 bytes, and the entries have the order of the markers in the log:
     version              int16   0
     producer id          int64
     first offset         int64   of the transaction in this partition; it may be in an earlier segment
     last offset          int64   the offset of the marker
-    last stable offset   int64   after the marker: the first offset of the oldest transaction that was still open
+    last stable offset   int64   all transactions with records below it had ended when the marker was written
 
 The response to a fetch of the offsets from `start` to `end` contains the records at these offsets. It also lists the
 aborted transactions that have records at these offsets. For each of these transactions, the client skips the producer's
 records from `first offset` up to the marker.
 
-To find the aborted transactions from `start` to `end`, the broker searches the index of the segment that contains
-`start`, and then the indexes of later segments. The search ends at an entry whose last stable offset is at or after
-`end`. When the marker of this entry was written, no open transaction had an offset below the last stable offset. All
-later entries belong to transactions that were still open at this time, or that began later. These transactions
-therefore begin at or after `end`.
+The broker searches for the aborted transactions that have records at offsets from `start` up to `end` - 1. It reads
+the entries in the order of their markers, and begins with the first marker at or after `start`. After the last entry of
+a segment's index, it continues with the index of the next segment.
+
+The search ends after an entry whose last stable offset is at or after `end`. When the broker wrote the marker of this
+entry, no transaction with records below `end` was open. Each later entry belongs to a transaction that was open when
+the marker was written, or to a transaction that began after the marker. So the later entries have no records below
+`end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
 broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log
@@ -84,7 +88,7 @@ class TransactionIndex(IndexFile):
 
     @property
     def checksum(self) -> int:
-        """The CRC-32C of all entries, for the manifest."""
+        """The CRC-32C of all entries. The file `hmb-manifest` stores it, so that the next start notices a change."""
         return crc32c(self._content)
 
     def append(self, transaction: AbortedTransaction) -> None:
@@ -147,7 +151,10 @@ class TransactionIndex(IndexFile):
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
-    """Return whether an index can contain an entry with these fields. The marker must be at or after `next_offset`."""
+    """Return whether `fields` can be the fields of an entry in a transaction index.
+
+    The last offset, which is the offset of the transaction's marker, must be at least `next_offset`.
+    """
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
     return version == VERSION and producer_id >= 0 and in_order

@@ -19,14 +19,15 @@ expired:
     7 d 45 s       the retention of the offsets ends; the next periodic check deletes the offsets
     8 d            each periodic task runs once more, and advance returns
 
-Each step of `advance` ends at the next deadline of a transaction or of a group member, or at the next run of a periodic
-task. The thread that calls `advance` runs the periodic tasks. When all work that was due in this time is done,
+A call of `advance` moves the clock in steps. A step ends when a transaction reaches its deadline, or when a periodic
+task of the broker is due. With `expire_members=True`, a step also ends at the deadline of a group member. At the end of
+a step, the thread that calls `advance` runs the periodic tasks that are due. When all work that is due has been done,
 `advance` returns.
 
-A periodic task does not run at each of its intervals during a long advance, because one year contains three million
-intervals of 10 seconds. Instead, the task waits for one twentieth of the remaining time, but at least for its interval.
-An advance of one year runs this task about 250 times. These waits are long at the beginning of the advance, and 10
-seconds at its end.
+A periodic task with an interval of 10 seconds would run three million times while `advance` moves the clock by one
+year. The task therefore waits longer between two runs: one twentieth of the time by which `advance` must still move the
+clock, but at least 10 seconds. It then runs about 250 times. Its first waits are the longest, and its last waits are 10
+seconds long.
 
 Clients send heartbeats in real time, for example every 3 seconds. If `advance` moved the deadlines of group members,
 running clients would lose their sessions. Therefore these deadlines (session, rebalance, initial delay, revocation)
@@ -60,7 +61,7 @@ MS = timedelta(milliseconds=1)
 
 
 class _TaskRun(NamedTuple):
-    """The next run of a periodic task while `advance` moves the clock."""
+    """A planned run of a periodic task. When `advance` has moved the clock to the time of the run, it runs the task."""
 
     at: int  # the time of the run, in ms after the start of the advance
     number: int  # If two tasks run at the same time, the task with the lower number runs first.
@@ -70,7 +71,7 @@ class _TaskRun(NamedTuple):
 
 
 class ManualClock:
-    """A clock that shows the system's time plus the times of all calls of `advance`. Several brokers can share it."""
+    """A clock that runs like the system's clock, and that `advance` moves forward. Several brokers can share it."""
 
     def __init__(self) -> None:
         self._moved = self._members_moved = 0  # ms
@@ -97,9 +98,9 @@ class ManualClock:
     def restore_real_time(self) -> None:
         """Set the clock back to the system's time. The broker must have no topics and no groups at this moment.
 
-        A broker with data would find timestamps that are in the future. The pytest plugin therefore first calls
-        `Broker.reset`, which deletes all topics and groups. The method `restore_real_time` does not set back the clock
-        for the deadlines of group members.
+        In a broker with data, the timestamps of records would then be in the future. The pytest plugin therefore first
+        calls `Broker.reset`, which deletes all topics and groups. The time that `monotonic_ms` returns is not set back:
+        it is only for the deadlines of group members, and must never decrease.
         """
         with self._advancing:
             self._moved = 0
@@ -160,7 +161,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return the first run of each periodic task while the clock moves by `length` ms, as a heap sorted by time."""
+        """Plan the first run of each periodic task in an advance by `length` ms. Return a heap, sorted by time."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:
@@ -170,12 +171,14 @@ class ManualClock:
         return runs
 
     def _times_to_deadlines(self, *, with_members: bool) -> list[int]:
-        """Return, for each broker, how many ms remain until the next deadline of a transaction.
+        """Return how many ms remain until the next deadlines of the brokers that use this clock.
 
-        If `with_members` is true, the list also contains the ms until the next deadline of a group member.
+        For each broker, the list contains the time until the next deadline of a transaction. If `with_members` is true,
+        the list also contains the time until the next deadline of a group member.
 
-        The list does not contain deadlines that have passed. If such a deadline remains set, the work at this deadline
-        has failed, and a periodic task of the broker does this work later.
+        The list contains only deadlines in the future. A broker removes a deadline when it has done the work that was
+        due, for example when it has aborted a transaction. If this work fails, the deadline remains, although it has
+        passed. `advance` can ignore such a deadline, because a periodic task of the broker does the work later.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:
@@ -196,5 +199,9 @@ class ManualClock:
 
 
 def _pause(interval: int, left: int) -> int:
-    """Return how long (ms) a task with this interval waits for its next run, when `left` ms of the advance remain."""
+    """Return how long (ms) a periodic task waits for its next run, while `advance` moves the clock.
+
+    `left` is the time (ms) by which `advance` must still move the clock. The wait is never shorter than `interval`,
+    which is the usual wait of the task.
+    """
     return max(interval, left // PARTS)

@@ -66,7 +66,7 @@ class DiskFault:
         return is_topic and directory is not None and path.is_relative_to(directory)
 
     def on_write(self) -> None:
-        """Simulate the fault before each write: wait if the disk is slow, and raise OSError for the other kinds."""
+        """Simulate this fault before a write: wait if the disk is slow, and raise OSError if it is full or failing."""
         LOGGER.info("a fault changes a write or a sync: the disk is %s", self.kind)
         if self.kind == "slow":
             time.sleep(self.seconds)
@@ -74,9 +74,9 @@ class DiskFault:
             raise OSError(ERRORS[self.kind], os.strerror(ERRORS[self.kind]))
 
     def on_sync(self) -> None:
-        """Simulate the fault before each sync.
+        """Simulate this fault before a sync: wait if the disk is slow, and raise OSError if the disk is failing.
 
-        For a full disk, the method does nothing, because a sync needs no more space.
+        A full disk does not disturb a sync, because a sync needs no more space.
         """
         if self.kind != "full":
             self.on_write()

@@ -2,8 +2,8 @@
 
 A test uses this broker before, during and after a run of the tested program. Before the program runs, the test writes
 records into topics. While the program runs, the test can kill the broker, as a crash would do, and start it again.
-After the run, the test reads records. At its end, a test deletes all topics, because a new broker for the next test
-would take longer.
+After the run, the test reads records. Several tests can share one broker, because the start of a new broker takes
+longer than a call of `Broker.reset`, which deletes all topics and groups.
 
 The class `Broker` can kill and restart a broker during a test, but a `BrokerServer` can start and stop only once.
 Therefore a `Broker` creates a new `BrokerServer` at each restart:
@@ -181,7 +181,7 @@ class Broker:
 
     @property
     def requests(self) -> RequestRecord:
-        """The requests of clients since the first use of this property, including requests before a restart."""
+        """The requests of clients since the first use of this property. A restart of the broker removes no requests."""
         self._requests.start()
         return self._requests
 

@@ -16,7 +16,11 @@ class Link:
         self.plan, self.receive, self.calls = list(plan), receive, []
 
     def send(self, number, message):
-        """Deliver a message to the receiver, unless the plan loses the message. Return whether the answer arrives."""
+        """Send a message to the receiver, and return whether the receiver's answer arrives.
+
+        The next letter of `plan` decides what happens: "m" loses the message, "a" loses the answer, and "-" loses
+        nothing.
+        """
         assert len(self.calls) < 500, f"more than 500 calls of send; the first ones are {self.calls[:6]}"
         self.calls.append((number, message))
         event = self.plan.pop(0) if self.plan else "-"
@@ -146,8 +150,9 @@ def test_memory(answer):
 def check_order(answer, rng, order, allowed):
     """Crash a consumer at different moments, and check which mistakes it makes.
 
-    `order` is the argument of `consume`. `allowed` lists the mistakes that this order can cause: "lost", "repeated",
-    both or neither. Each listed mistake has to occur at least once.
+    The student's function `consume` processes records and commits the position. Its argument `order` states when it
+    commits: "before" it processes a record, "after" it, or "together" with it in one step. `allowed` lists the mistakes
+    that this order can cause: records can be "lost" or "repeated". Each listed mistake has to occur at least once.
     """
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])

@@ -89,7 +89,11 @@ def test_copies(answer, rng):
 
 
 def test_the_exact_answer(answer, rng):
-    """After each click, the sum of the batch view and the speed view equals the exact counts."""
+    """After each click, `merge` returns the exact counts of all clicks so far.
+
+    It adds the counts of the batch view, which contains older clicks, and of the speed view, which contains newer
+    clicks.
+    """
     for number in range(100):
         log = random_log(rng, 2 + number // 6)
         batch, view = {}, answer.SpeedView(0)

@@ -1,4 +1,7 @@
-"""One correct answer to lab 3: batch view, speed view, and windows of event time."""
+"""One correct answer to lab 3: it counts clicks by page and by window of event time.
+
+A batch view contains the counts of older clicks, and a speed view contains the counts of newer clicks.
+"""
 
 from collections import Counter
 

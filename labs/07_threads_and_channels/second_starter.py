@@ -15,7 +15,7 @@ class Requests:
         self.changed = threading.Condition()
 
     def put(self, connection, request):
-        """Add a request. Wait while `limit` requests of this connection are waiting."""
+        """Add a request. If the connection already has `limit` waiting requests, block until `take` returns one."""
         with self.changed:
             self.requests.append((connection, request))
             self.changed.notify_all()

@@ -39,9 +39,9 @@ def test_sticky(answer):
 
 
 def test_mixed(answer, rng):
-    """`place` does not count the bytes of records with a key.
+    """Records without a key go to the next partition after `batch_size` bytes. `place` counts only their own bytes.
 
-    So a record with a key never changes the partition of the records without a key.
+    The bytes of records with a key do not count.
     """
     compare(answer, "place", ([(None, 60), (b"anna", 60), (None, 30), (None, 10), (None, 10)], 4, 100, zlib.crc32),
             [0, zlib.crc32(b"anna") % 4, 0, 0, 1])  # fmt: skip

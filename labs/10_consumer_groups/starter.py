@@ -10,5 +10,5 @@ def assign_range(partitions, consumers):
 
 
 def assign_sticky(previous, partitions, consumers):
-    """Return an assignment in which as many partitions as possible keep their owner in `previous`."""
+    """Return a new assignment. As many partitions as possible keep the consumer that `previous` assigns to them."""
     return {consumer: [] for consumer in consumers}

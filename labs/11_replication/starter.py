@@ -20,7 +20,7 @@ def elect(replicas, isr, live):
 
 
 def common_length(follower_epochs, leader_epochs):
-    """Return how many records a follower keeps, from the beginning of its log on, when it gets a new leader."""
+    """Return how many records at the beginning of the follower's log are also in the new leader's log."""
     return len(follower_epochs)
 
 

@@ -7,7 +7,10 @@ import zlib
 
 
 def test_expired(answer, rng):
-    """`expired` begins to count with the oldest segment, and stops at the first segment that must stay."""
+    """`expired` counts the segments that may be deleted.
+
+    It begins with the oldest segment, and stops at the first segment that must stay.
+    """
     cases = [([10, 20, 30], 25, 10, 1), ([10, 20, 30], 20, 10, 0), ([10, 20, 30], 41, 10, 2), ([50, 10, 60], 45, 10, 0)]
     for _ in range(100):
         segments = [rng.randrange(100) for _ in range(rng.randrange(2, 8))]
@@ -82,7 +85,7 @@ def frame(payload):
 
 
 def test_cuts(answer, rng):
-    """`recover` returns all complete records if the file is cut at any byte."""
+    """A crash can cut off the end of a file at any byte. `recover` then returns all records that are still complete."""
     payloads = [b"tea", b"", rng.randbytes(20), b"end"]
     ends = [11, 19, 47, 58]
     data = b"".join(map(frame, payloads))

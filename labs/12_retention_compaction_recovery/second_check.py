@@ -107,7 +107,10 @@ def test_the_clean_part(answer, rng):
 
 
 def test_many_rounds(answer, rng):
-    """After enough calls of `clean` with room for two keys, the log contains only the last record of each key."""
+    """`clean` also works with a map that has room for only two keys.
+
+    After enough calls, the log contains only the last record of each key.
+    """
     for number in range(40):
         log, checkpoint, rounds = random_log(rng, 2 + number // 3), 0, 0
         records, end = list(log), log[-1][0] + 1

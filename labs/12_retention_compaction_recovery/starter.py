@@ -5,7 +5,7 @@ Complete `answer.py`, and check it with `hmb lab check 12`.
 
 
 def expired(segments, now, retention):
-    """Return how many of the oldest segments retention may delete."""
+    """Return how many segments may be deleted because all their records are too old. Count from the oldest segment."""
     return 0
 
 

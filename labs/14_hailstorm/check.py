@@ -61,12 +61,16 @@ def _mean(a, b):
 
 
 def streams(rng, number):
-    """Return random words for two partitions, as two lists. The lists are short if `number` is small."""
+    """Return random words for two partitions, as two lists. With a larger `number`, the lists can be longer."""
     return [rng.choices(WORDS, k=rng.randrange(1, 3 + number // 20)) for _ in range(2)]
 
 
 def arrivals(rng, words, begin):
-    """Return the tuples that are not below the clock `begin`. The order of the two partitions is random."""
+    """Return tuples (partition, offset, word) of two partitions, which arrive interleaved in a random order.
+
+    `words` contains a list of words for each partition, and `begin` contains the offset of the first tuple of each
+    partition.
+    """
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
     rng.shuffle(order)
     following = list(begin)

@@ -27,7 +27,7 @@ class Bolt:
         self.clock = [0] * partitions  # for each partition: the offset of the next tuple to count
 
     def receive(self, partition, offset, word):
-        """Count the word at `offset` of a partition, unless this tuple was already counted."""
+        """Count the word at `offset` of a partition, unless the word at this offset was already counted."""
         self.state[word] = self.state.get(word, 0) + 1
 
     def begin_snapshot(self, clock):

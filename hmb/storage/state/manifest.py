@@ -29,12 +29,14 @@ Each kind of entry in the manifest has its own fields. This list omits the name 
   the broker is about to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
-If two entries contradict each other, the later entry is valid. An entry that does not match its file would make the
-broker report damage that does not exist. So before the broker replaces or deletes a file, it writes an entry that
-permits the change, for example a `forget` entry. After a replacement, the broker writes an entry for the new file.
+If two entries of the manifest contradict each other, the later entry is valid. Suppose that the broker deleted a
+segment first, and removed it from the manifest afterwards. After a crash between these two steps, the next start would
+report a lost segment. So the broker writes an entry before it changes a file, for example a `forget` entry before it
+deletes a segment. When the broker has replaced a file, it writes a second entry, which describes the new file.
 
-The last segment of a partition grows with each append, but its entry does not change. So until a proper stop, this
-segment may be larger than its entry shows.
+The broker appends records to the last segment of a partition, but it does not write a new entry into the manifest for
+each append. While the broker runs, and after a crash, this segment may therefore be larger than the size in its entry.
+When the broker stops properly, it writes an entry with the right size.
 
 Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
 notice this, HMB reads the file `.kafka_cleanshutdown`, into which HMB and Kafka write different contents when they
@@ -84,7 +86,10 @@ class FileEntry(NamedTuple):
 
 
 class SegmentEntry(NamedTuple):
-    """The manifest's entry for one segment, in the order of the fields in a line. Sizes are in bytes."""
+    """The values that the manifest stores for one segment, such as the sizes (bytes) of its files.
+
+    A `segment` line in the file `hmb-manifest` contains these values in the same order.
+    """
 
     base_offset: int
     next_offset: int
@@ -303,9 +308,11 @@ class Manifest:
     # -- write
 
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
-        """Write a new manifest when the broker has loaded its logs. Raises OSError.
+        """Write a new file `hmb-manifest` after the broker has loaded its logs. Raises OSError.
 
-        The manifest gets entries for these partitions and segments, and keeps the entries of the state files.
+        `topic_ids` maps the name of each partition to its topic id, and `segments` maps it to the entries of its
+        segments. The new file contains these partitions and segments. It also contains the old entries of all state
+        files.
         """
         with self._lock:
             self._partitions = {name: Partition() for name in segments}

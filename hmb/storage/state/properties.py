@@ -6,8 +6,9 @@ A line is `name=value`, `name: value` or `name value`. If a line contains only a
               SSL://:2
     a\=b\ c = \u00e9\t                     the name is `a=b c`, and the value is `é` and a tab
 
-In the last line, a backslash makes `=`, `:` or a space a part of the name or of the value. The texts \t \n \r \f and
-\uXXXX mean the same as in Java.
+A name ends at the first `=`, `:` or space that has no backslash before it. Spaces at the beginning of a value are
+ignored, unless they have a backslash before them. The escape sequences \t \n \r \f and \uXXXX mean the same
+characters as in Java.
 
 If a file contains the same name twice, the last value counts. HMB differs from `java.util.Properties.load` in two
 points. HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only

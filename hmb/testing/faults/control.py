@@ -17,8 +17,9 @@ A request that adds faults contains each fault as a JSON object. The object has 
     {"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}
     {"disk": "full"}
 
-In a response of the control port, the object of a fault for an API also has the key `count`: the number of requests
-that the fault has changed. If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
+The responses of the control port also contain faults as JSON objects. If a fault changes requests of clients (key
+`api`), its object in a response has one more key, `count`: the number of requests that the fault has changed so far. If
+a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 
 The broker begins to record the requests of clients when a test first uses `/requests`. So a test sends
 `DELETE /requests` before its client starts, and `GET /requests` afterwards.
@@ -107,7 +108,7 @@ class ControlPort:
         return self._server.token
 
     def attach(self, server: BrokerServer) -> None:
-        """Apply the clock and the disk faults of this control port to a started broker."""
+        """Connect a started broker, so that the control port can move its clock and simulate faults of its disk."""
         self.clock.attach(server)
         self._faults.disk.attach(server)
 

@@ -1,12 +1,14 @@
 """Wrappers around a broker's handlers. A test adds and removes wrappers while the broker runs.
 
-Two modules wrap handlers: `requests.py` in this folder, and `hmb/testing/request_record.py`. The faults are the inner
-layer, and the record of requests is the outer layer. The record therefore contains the responses that the client
-receives, with the errors of the faults:
+Two modules put wrappers around handlers. `requests.py` in this folder simulates faults: for example, its wrapper
+answers a request with an error. The wrapper of `hmb/testing/request_record.py` records each request together with its
+response. This wrapper is the outer one, so it records the response that the client receives, even if a fault has
+changed this response:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 
-The dispatcher looks up the handler of each API in a table. For an API without wrappers, the table contains the broker's
-own handler, so requests of this API cost no extra time.
+The dispatcher looks up the handler of each API in a table. A test can replace a handler in this table by a wrapper,
+which is a function that may call the handler. Requests of an API without a wrapper go directly to the broker's own
+handler, so they cost no extra time.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class HandlerLayers:
         self._lock = threading.Lock()  # guards all tables
 
     def wrap(self, api: ApiKey, layer: Layer, wrapper: Wrapper) -> None:
-        """Put a wrapper around the handler of an API. If this layer already has a wrapper, replace it."""
+        """Put a wrapper around the handler of an API, at the position `layer`. Replace an older wrapper there."""
         with self._lock:
             self._unwrapped.setdefault(api, self.handlers[api])
             self._wrappers.setdefault(api, {})[layer] = wrapper

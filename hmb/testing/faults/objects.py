@@ -79,7 +79,7 @@ def load_faults(faults: AllFaults, path: Path) -> None:
 def add_all(faults: AllFaults, given: list[Any], origin: str = "") -> list[Fault | DiskFault]:
     """Add several faults, and return them. If one fault is wrong, add no fault and raise FaultError.
 
-    The error message begins with `origin`, for example the path of the file.
+    The error message begins with `origin`, which names the source of the faults, for example the path of a file.
     """
     added: list[Fault | DiskFault] = []
     for number, each in enumerate(given, 1):

@@ -81,7 +81,11 @@ class Fault:
 
     @property
     def needs_names(self) -> bool:
-        """Whether the fault needs Fetch requests that name all their topics and partitions."""
+        """Whether the fault works only if each Fetch request names all its topics and partitions.
+
+        In a fetch session, a request names only the partitions that have changed. So the broker uses no fetch sessions
+        while a fault needs all names.
+        """
         return self.topic is not None or self.error is not None
 
     @property
