@@ -129,6 +129,20 @@ def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _optio
     lines[:] = announce_blocks(indent_columns(separate_blocks(lines)))
 
 
+def process_signature(
+    _app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Change a signature, so that Sphinx can read the default values of its parameters.
+
+    A default that is a function becomes the name of the function, instead of `<function name>`. A default that a
+    dataclass creates for each new object becomes `...`, instead of `<factory>`. If Sphinx cannot read a signature, a
+    page shows it without links, and with the long names of all types.
+    """
+    if signature:
+        signature = re.sub(r"<function ([\w.]+)>", r"\1", signature).replace("<factory>", "...")
+    return signature, returned
+
+
 def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:
     """Double each backslash in the help text of a command. reStructuredText does not show a single backslash."""
     lines[:] = [line.replace("\\", "\\\\") for line in lines]
@@ -138,4 +152,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("essay", Essay)
     app.connect("sphinx-click-process-options", process_options)
     app.connect("autodoc-process-docstring", process_docstring)
+    app.connect("autodoc-process-signature", process_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -39,14 +39,14 @@ def value_text(record: ConsumerRecord) -> str:
 class Spout:
     """A spout as the user declares it: the topic that it reads, and the function that turns a record into a tuple.
 
-    topic            the topic whose partitions the spout reads
-    convert          takes a record; returns a tuple, or None if the topology does not need the record
-    offset           the position at which the spout begins if no snapshot exists: "earliest" or "latest"
-    isolation_level  "read_committed" or "read_uncommitted"
-    dead_letters     the topic that receives the records for which `convert` raises; if None, the topology stops
-    event_time       takes a tuple; returns its event time in ms since 1970. None if the topology has no windows
-    allowed_lateness time in ms, see below
-    idle_after       seconds; a partition without records for this time does not hold the event-time watermark back
+    topic             the topic whose partitions the spout reads
+    convert           takes a record; returns a tuple, or None if the topology does not need the record
+    offset            the position at which the spout begins if no snapshot exists: "earliest" or "latest"
+    isolation_level   "read_committed" or "read_uncommitted"
+    dead_letters      the topic that receives the records for which `convert` raises; if None, the topology stops
+    event_time        takes a tuple; returns its event time in ms since 1970. None if the topology has no windows
+    allowed_lateness  time in ms, see below
+    idle_after        seconds; a partition without records for this time does not hold the event-time watermark back
 
     The spout drops a record if its event time is earlier than the newest event time of the partition minus
     `allowed_lateness`.
