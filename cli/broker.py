@@ -190,9 +190,9 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # `control_port` starts threads. A new thread inherits the blocked signals from the thread that starts it, so block
-    # the signals before this call. The function `run` also blocks the signals, but it begins only after `control_port`
-    # has started its threads.
+    # `control_port` starts threads, and a new thread inherits the blocked signals of the thread that starts it. So
+    # block the signals before `control_port` is called. The function `run` also blocks them, but that is too late for
+    # the threads of `control_port`.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()

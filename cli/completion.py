@@ -65,14 +65,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # When bash completes a word, it keeps the part of the word up to the last colon or equals sign. `_kept` is the
-        # number of characters in this part.
+        # When bash completes a word, it keeps the beginning of the word, up to the last colon or equals sign. For
+        # example, it keeps `localhost:` of the word `localhost:90`. `_kept` is the number of characters that bash
+        # keeps.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # When bash completes a word, it keeps the first `_kept` characters of this word. So `format_completion`
-            # removes `_kept` characters from each completion. But for the word `--option=value`, click returns
-            # completions of `value` alone, which do not begin with `--option=`. So subtract the length of `--option=`
-            # from `_kept`.
+            # Suppose that the user completes the word `--option=localhost:90`. Bash keeps `--option=localhost:`. But
+            # click returns completions of the value alone, such as `localhost:9092`. So `format_completion` must remove
+            # only `localhost:` from each completion. For this reason, subtract the length of `--option=` from `_kept`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -76,8 +76,9 @@ def _back_up(admin: Admin, backup: NewBackup, names: list[str]) -> list[dict[str
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     contents = BackupContents(admin.describe_cluster().cluster_id, now)
     partitions = chosen_partitions(admin, [(name, None) for name in names])
-    # First read the offsets of groups, and then the ends of the partitions. In the opposite order, a group could
-    # commit an offset after the command has read the end, and this offset could be greater than the end.
+    # Read the committed offsets of groups first, and the ends of the partitions after them. In the opposite order, a
+    # group could commit a newer offset between the two steps. The backup would then contain a committed offset after
+    # the last record that it saves.
     contents.groups, contents.share_groups = _committed(admin, set(partitions)), _start_offsets(admin, set(partitions))
     starts, ends = _offsets(admin, partitions, "earliest"), _offsets(admin, partitions, "latest")
     rows = []

@@ -52,8 +52,9 @@ SHORT = reprlib.Repr()  # shows long arguments with `...` in the middle
 SHORT.maxstring = SHORT.maxother = 60
 SHORT.maxlist = SHORT.maxdict = 8
 STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
-# Python raises one of these audit events when a function that changes files is called. The numbers are the positions of
-# the arguments that name the changed files. For example, os.rename changes the files that both its arguments name.
+# Python reports an audit event when a program calls one of these functions, which change files. The event contains the
+# arguments of the call. The numbers are the positions of the arguments that name the changed files. For example,
+# os.rename changes the files that arguments 0 and 1 name.
 WRITING_EVENTS = {
     "os.remove": (0,), "os.rename": (0, 1), "os.rmdir": (0,), "os.mkdir": (0,), "os.truncate": (0,), "os.link": (1,),
     "os.symlink": (1,), "os.chmod": (0,), "os.chown": (0,), "shutil.rmtree": (0,),

@@ -58,8 +58,8 @@ class Tally:
         self._in_flight: dict[Chunk, None] = {}  # chunks without a result, in the order of sending
         # One tuple (position of the first lost record, number of lost records) for each chunk that the broker refused.
         self._lost: list[tuple[str, int]] = []
-        # One tuple for each chunk that is perhaps lost: the producer has reported an error, but the broker may have
-        # written the records anyway. The tuple contains the position of the first such record, and the number of such
+        # After some errors, the producer cannot know whether the broker has written the records. For each chunk with
+        # such records, this list contains a tuple: the position of the first such record, and the number of these
         # records.
         self._uncertain: list[tuple[str, int]] = []
         self.delivered = 0

@@ -174,8 +174,8 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
     """Yield the messages of all pieces. A response belongs to an earlier request with the same correlation id."""
-    # The requests that were found so far: correlation id -> requests with this id, the newest first. One id can have
-    # several requests, because several connections can use the same id.
+    # The requests that were found so far, by correlation id. Several connections can use the same correlation id, so
+    # each id has a list of requests. The newest request comes first.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0

@@ -56,8 +56,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # The page depends on the folder RESULTS. Sphinx regards a folder as changed in every build, so each build of
-        # the documentation makes the page again, with the newest results.
+        # Build this page again in each build of the documentation, so that it shows the newest results. Sphinx does
+        # this if a page depends on a folder, because Sphinx treats every folder as changed.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

@@ -202,15 +202,14 @@ class FetchSessions:
     # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
     # `_lock` takes no other lock.
     #
-    # A thread that handles a Fetch request reads the partitions of the session without `_lock`, and also sets their
-    # field `topic`. Most clients send the next request of a session only after the response to the last one. With such
-    # a client, only one thread at a time uses the partitions of a session. The next paragraph explains what happens
-    # with other clients.
+    # A thread that handles a Fetch request reads the partitions of the session without `_lock`, and sets the field
+    # `topic` of each partition. Most clients wait for a response before they send the next request of the session. With
+    # such a client, only one thread at a time uses the partitions, so no lock is necessary.
     #
-    # Some clients send the next request of a session before they have received the response to the previous one. Then
-    # two threads may use the partitions of the session at the same time, and the response to the first of these
-    # requests may be wrong. The broker notices this: the second request has changed the epoch of the session, so
-    # `store_offsets` returns False for the first request. The client then gets an error instead of the wrong response.
+    # Some clients do not wait for a response before they send the next request of the session. Two threads can then use
+    # the session's partitions at the same time, so the response to the earlier request can be wrong. The broker does
+    # not send this response. The later request has changed the session's epoch, so `store_offsets` returns False for
+    # the earlier request. The client then gets an error instead.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

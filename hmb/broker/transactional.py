@@ -99,8 +99,8 @@ class TransactionalProduce:
         self._version = context.version
         self._header = context.header
         self._failure: StoredError | None = None
-        # The parsed records of each partition in the request. The key is Python's id() of `data`, the part of the
-        # request for this partition.
+        # For each partition in the request: the records that `parse` returned, or the error that it raised. `data` is
+        # the part of the request for one partition. The key in this dict is Python's id() of `data`.
         self._parsed = {
             id(data): _outcome(parse, data) for topic in request.topic_data for data in topic.partition_data
         }

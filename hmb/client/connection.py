@@ -69,9 +69,9 @@ FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 SESSION_SHARE = 0.85  # the part of a session after which the client logs in again, on a new connection
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
-# Brokers before Kafka 0.10 do not know ApiVersions. VERSIONS_OF_08 (for Kafka 0.8.2) and VERSIONS_OF_09 (for Kafka 0.9)
-# contain the keys and the versions of the APIs that the client uses with such a broker. In version 0 of OffsetCommit
-# (key 8) and OffsetFetch (key 9), the offsets are stored in ZooKeeper. In version 1, they are stored in Kafka.
+# A broker before Kafka 0.10 does not know ApiVersions. For Kafka 0.8.2 and 0.9, these dicts map each API key to the
+# versions that the client can use. With version 0 of OffsetCommit (key 8) and OffsetFetch (key 9), offsets are stored
+# in ZooKeeper. With version 1, they are stored in Kafka.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
@@ -315,9 +315,9 @@ class Connection:
             if self._address_failures.has_api_versions(self.address):
                 raise
             self._connect()
-            # The broker has closed the connection instead of answering ApiVersions. If the broker is too old for
-            # ApiVersions, it answers the ListOffsets request below. If the broker is shutting down, it does not answer
-            # this request.
+            # The broker has closed the connection instead of answering ApiVersions. Either it is too old to know
+            # ApiVersions, or it is shutting down. A ListOffsets request shows which: even the oldest broker answers it,
+            # but a broker that is shutting down does not.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:

@@ -197,9 +197,9 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # A broker with version 0 of ListOffsets looks for a segment whose file was last written at or before the
-        # requested time. It returns NOT_FOUND if all files were written later. In this case, even the first segment can
-        # contain records after the requested time, so the result is the first offset of the log.
+        # For a request of version 0, the broker looks for a segment whose file was last written at or before
+        # `timestamp`. It returns NOT_FOUND if all files were written later. In this case, even the first segment can
+        # contain records after `timestamp`. So use the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

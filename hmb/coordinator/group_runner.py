@@ -103,10 +103,10 @@ class GroupRunner:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the group's state machine and all fields of the machine. A thread that holds this lock may
-        # take only the locks that come after it in the list in docs/tour/locks.md, for example the timer's lock. A
-        # thread releases this lock before it waits for the disk (fsync). The only exception is a thread that deletes
-        # the group or its offsets.
+        # This lock guards the group's state machine and all fields of the machine. A thread that holds this lock can
+        # take only the locks below it in the table of docs/tour/locks.md, for example the timer's lock. A thread
+        # normally releases this lock before it waits for the disk (fsync). Only a thread that deletes the group or its
+        # offsets keeps the lock.
         self.lock = threading.Lock()
 
     def as_kind(self, kind: type[GroupT]) -> GroupT:

@@ -259,10 +259,10 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # JoinGroup is a request of the classic protocol, but the group may use the protocol of KIP-848 (`is_mixed`).
-        # Such a group answers at once, without a wait for its other members. If the broker cannot write the group's new
-        # records, the client must get an error instead of this answer. For this reason, the argument `durable` of
-        # `step` is true for such a group: `step` then raises an error if a write fails.
+        # JoinGroup is a request of the classic protocol, but the group can use the new protocol of KIP-848. `is_mixed`
+        # is then true. Such a group answers at once, without waiting for its other members. If the broker cannot write
+        # the group's new records, the client must get an error instead of this answer. With `durable=True`, `step`
+        # raises this error.
         is_mixed = runner.machine.kind is GroupType.CONSUMER
         runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()

@@ -68,9 +68,10 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # The offsets of open transactions, by group id and producer id. The value None means that the group has later
-        # committed another offset of this partition outside the transaction. At the end of the transaction, the
-        # transaction's older offset must not replace that newer offset.
+        # The offsets of open transactions, by group id and producer id. When a transaction is committed, its offsets
+        # become the group's committed offsets. But the group can commit an offset of the same partition outside the
+        # transaction. The entry of this partition then becomes None, so that the end of the transaction does not
+        # replace the newer offset.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

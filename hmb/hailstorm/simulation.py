@@ -52,8 +52,8 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
 # The negotiator leads the processors of a topology (spouts and bolts) through several phases. In each phase, it waits
-# at most PATIENCE seconds for their answers. If the simulation has more than FEW_RECORDS records, the negotiator waits
-# longer, because a slow bolt must first process all the tuples that wait for it.
+# for the answers of the processors, for at most PATIENCE seconds. With more than FEW_RECORDS records, it waits longer.
+# Before a slow bolt can answer, it must process all tuples in its queues.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
@@ -84,12 +84,11 @@ class Hung:
     """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
-    # `living` contains reports of the processors: the newest ones that the hung negotiator has read. When this
-    # negotiator continues, it decides its next step from these reports. By then, they are out of date, because the
-    # negotiator reads no new reports while it hangs.
+    # A negotiator that hangs reads no reports from the processors. When it continues, it decides its next step from the
+    # last reports that it has read. `living` contains these reports. By then, they are out of date.
     #
-    # A new negotiator replaces a negotiator that hangs. Just before the new negotiator takes its first step, the
-    # simulation copies the reports of all living processors into this field. Before this copy, the field is None.
+    # A new negotiator replaces the negotiator that hangs. Just before the new one takes its first step, the simulation
+    # copies the current reports of all running processors into `living`. Until then, `living` is None.
     living: Mapping[str, Report] | None = None
 
 

@@ -371,9 +371,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# SIZED contains the types of Kafka's message definitions whose encoded values begin with a length. Different codecs can
-# encode this length. So SIZED maps the name of each type to a function: its first argument is the codec of the length,
-# and its result is the codec of the type.
+# SIZED contains the types of Kafka's message definitions whose encoded values begin with a length. This length can be
+# encoded in different ways. So SIZED maps the name of each type to a function, which takes the codec of the length and
+# returns the codec of the type. A codec encodes and decodes values.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 # FIXED contains the codecs of the types in Kafka's message definitions whose values have a fixed size.
 FIXED = {

@@ -62,10 +62,10 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # `pieces` contains, for each range, the number of smaller ranges into which it is divided. This number is at least
-    # one, even for a very small range, so the sum of `pieces` can be larger than `min_partitions`. To correct this,
-    # keep each range whose number is one, and compute the numbers of the larger ranges again, so that the result has
-    # about `min_partitions` ranges.
+    # `pieces` contains a number for each range: into how many smaller ranges to divide it. Even a very small range has
+    # the number 1, so the sum of `pieces` can be larger than `min_partitions`. To correct this, keep each range with
+    # the number 1 whole. Then compute the numbers of the larger ranges again, so that the result has about
+    # `min_partitions` ranges.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]

@@ -78,16 +78,18 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
-        # A thread holds `_lock` during a sync, and may then also take the log's lock. `recovery_point`, `synced_at`,
-        # `syncs` and `_files_synced` change only under `_lock`. Other threads read the first three fields without
-        # `_lock`, because an outdated value only causes one unnecessary call of `sync`.
+        # A thread holds `_lock` while it syncs. During the sync, it can also take the log's lock. The fields
+        # `recovery_point`, `synced_at`, `syncs` and `_files_synced` change only under `_lock`. Other threads read the
+        # first three fields without `_lock`. If a thread reads an old value, it calls `sync` once more than necessary,
+        # which does no harm.
         #
-        # `_synced_ahead` and `_is_syncing_ahead` change under the log's lock. The thread that `sync_ahead` starts is
-        # the only exception: as its last action, it sets `_is_syncing_ahead` to False without a lock.
+        # A thread that changes `_synced_ahead` or `_is_syncing_ahead` holds the log's lock. There is one exception. The
+        # thread that `sync_ahead` starts sets `_is_syncing_ahead` to False without a lock, just before it ends.
         #
-        # A thread that sets `_failure` holds `_lock` or the log's lock. So two threads may set it at the same time, and
-        # only one of the two errors remains. This is harmless, because each error has the same effect: the log refuses
-        # all appends. `_failure` never changes back to None, so a thread may read it without a lock.
+        # `_failure` is the error after which the log refuses all appends. A thread that sets `_failure` holds either
+        # `_lock` or the log's lock. So two threads can set it at the same time, and only one of their errors remains.
+        # This does no harm, because both errors have the same effect. `_failure` never changes back to None, so a
+        # thread can read it without a lock.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

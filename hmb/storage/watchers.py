@@ -45,10 +45,9 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # `_watchers` contains a watcher for each fetch that waits for an append. The set is usually empty, so most
-        # appends do not take the lock. The check of `_watchers` needs no lock: a fetch adds its watcher, reads the log
-        # once more, and only then waits. If a fetch adds its watcher after this check, this last read finds the new
-        # records.
+        # `_watchers` contains a watcher for each fetch that waits for an append. It is usually empty, so most appends
+        # do not take the lock. A fetch can add its watcher just after this check, but it misses no records. After it
+        # has added the watcher, it reads the log again before it waits, and finds the new records.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

@@ -323,10 +323,9 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time setting has several names, for example log.retention.ms and log.retention.hours. If a user sets several
-        # of these names, only the value of the name in ms applies. The set `finest_names` contains the names in ms. If
-        # such a name had a default, this default would override the value that a user sets in hours. So the names in
-        # `finest_names` have no default, as in Kafka.
+        # A time setting has several names, for example log.retention.ms and log.retention.hours. If several of them
+        # have a value, the name in ms applies. `finest_names` contains the names in ms. A default of such a name would
+        # override the value that a user sets in hours. So the names in ms have no default, as in Kafka.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -95,9 +95,10 @@ class DynamicConfig:
         # another thread could change the settings between these two steps, and its change would be lost. If a thread
         # needs several locks, it takes this lock first.
         self.alterations = threading.Lock()
-        # This lock guards the stored settings and `current`. A thread that changes these settings calls the functions
-        # in `_listeners` while it holds this lock. One of these functions also takes the lock of `Topics`. To avoid a
-        # deadlock, a thread that holds the lock of `Topics` must therefore not take this lock.
+        # This lock guards the stored settings and `current`. A thread that changes the settings holds this lock while
+        # it calls the functions in `_listeners`. One of these functions takes the lock of `Topics`. So a thread that
+        # already holds the lock of `Topics` must not take this lock. Otherwise two threads could wait for each other
+        # forever.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)

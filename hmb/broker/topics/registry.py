@@ -227,11 +227,10 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # The creation has failed, so delete the new partitions. To delete a partition, the broker renames its
-            # directory, and the new name contains a topic id. If the broker crashes before it has deleted all files, it
-            # deletes all partitions of the topic with this id at its next start. But the topic of the new partitions
-            # can also have older partitions, which must stay. So the new names contain a random id instead of the
-            # topic's own id.
+            # The new partitions could not be created, so delete them. The broker first gives the directory of each
+            # partition a new name, which contains a topic id. If the broker crashes during the deletion, its next start
+            # deletes all partitions of the topic with this id. But older partitions of the topic must stay. So the new
+            # names contain a random id instead of the topic's own id.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

@@ -56,6 +56,6 @@ def _readable(
             table = columns(*position.partition, batches[:number], first, end, names)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # The function `columns` raised `error` for all batches together. The loop then converted each batch alone, and none
-    # of them is damaged. So all batches together are too large for one Arrow column. Return this error, and no records.
+    # The loop has converted each batch alone, without an error, so no batch is damaged. All batches together are too
+    # large for one Arrow column. Return no records, and the error that `columns` raised for all batches together.
     return columns(*position.partition, [], first, end, names), first, error

@@ -368,9 +368,9 @@ class Consumer:
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # Some metadata responses do not contain a topic although it exists. If the next response contains the
-                # topic again, the partitions of this topic seem to be new. But these partitions already have positions,
-                # and must not start at "earliest".
+                # Some metadata responses do not contain a topic although it exists. When a later response contains the
+                # topic again, its partitions seem to be new. But the consumer already has a position in each of these
+                # partitions, and must not start at "earliest" again.
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()

@@ -147,9 +147,9 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # `epoch` is the epoch of the present request, and `_epoch` is the epoch of the next request. If the present
-        # request fails, the next request must be a full fetch. So set `_epoch` to the epoch of a full fetch now. After
-        # a response without an error, the method `completed` sets `_epoch` to the epoch that continues the session.
+        # The present request gets the epoch `epoch`. `_epoch` is the epoch of the next request. If the present request
+        # fails, the next request must be a full fetch, so set `_epoch` to INITIAL_SESSION_EPOCH now. If the response
+        # contains no error, `completed` replaces this value with the next epoch of the session.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

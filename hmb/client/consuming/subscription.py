@@ -116,8 +116,8 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # The request for the topics may raise an error, which ends this method. So first set the time at which the
-        # consumer repeats the request after an error. If the request succeeds, the method later sets a new time.
+        # The request for the topics can raise an error, which ends this method. So first set the time at which the
+        # consumer tries again after an error. If the request succeeds, the method replaces this time at its end.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

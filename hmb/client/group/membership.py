@@ -129,10 +129,9 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # The rebalance listener has raised an error, and `poll` raises this error after the loop. Without the
-                # next line, `_next_call` could wait until `deadline` for other members of the group, and delay the
-                # error. So set `deadline` to the present time. The loop then ends as soon as no further call of the
-                # listener is due.
+                # `poll` raises this error after the loop. With the old `deadline`, `_next_call` could first wait a long
+                # time for other members of the group. So set `deadline` to the present time. The loop still makes all
+                # calls of the listener that are due now, but it does not wait for later calls.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

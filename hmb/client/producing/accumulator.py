@@ -59,15 +59,16 @@ class Accumulator:
         # `_lock` guards the fields below and the batches that still receive records. A thread that holds `_lock` may
         # also take the lock of `Counters` or of a `BatchResult`.
         #
-        # Three methods read fields without `_lock`. `used` returns a figure for monitoring, which may be out of date.
-        # `check_open` and `finished` need no lock, because a closed producer stays closed and gets no new batches.
+        # Three methods read fields without `_lock`. `used` returns a number for monitoring, which need not be up to
+        # date. `check_open` and `finished` need no lock, because a closed producer stays closed and gets no new
+        # batches.
         self._lock = threading.Lock()
         self._memory = BufferMemory(self._lock, memory, max_block)
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        # Python creates a new method object each time the code reads `self._seal_batch_of`. All batches share the
-        # method object in this field, so that the garbage collector has fewer objects to visit.
+        # Python creates a new method object each time the code reads `self._seal_batch_of`. So read it only once, and
+        # let all batches share this method object. The garbage collector then has fewer objects to visit.
         self._seal_now = self._seal_batch_of
         self.without_leader = self.new_sender_queues()  # the queues of partitions whose leader is not known
         self._queues = PartitionQueues(self.without_leader)
@@ -320,9 +321,9 @@ class Accumulator:
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # Ctrl-C must not interrupt the next four lines. If Ctrl-C interrupted these lines, a batch could be counted
-        # although it is in no queue. Python handles Ctrl-C only when a Python function is called or a loop repeats, and
-        # these lines do neither.
+        # Ctrl-C must not interrupt the next four lines. Otherwise a batch could be counted in `_batches` although it is
+        # in no queue. Python handles Ctrl-C only when it calls a Python function or repeats a loop. The four lines
+        # contain no such call and no loop, so Ctrl-C cannot interrupt them.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

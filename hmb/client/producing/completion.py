@@ -95,8 +95,8 @@ class BatchCompletion:
             batch.queue.window = self._settings["max_in_flight"]
         self._counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # `Producer.flush` must also wait for the callbacks of a batch, but it waits only for batches that are in a
-        # queue. The next line removes the batch from its queue, so it runs only after the callbacks have returned.
+        # `Producer.flush` waits until all batches have left their queues, and it must also wait for the callbacks of
+        # these batches. So the batch leaves its queue only here, after its callbacks have returned.
         self._accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:

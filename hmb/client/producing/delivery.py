@@ -83,11 +83,10 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # A thread may read the fields `_missing`, `callbacks_done`, `_outcomes` and `send_now` without `_lock`.
-        # `_missing` never changes again after it has become 0, and `callbacks_done` never changes again after it has
-        # become True. Threads read `_outcomes` only after the result is complete, when it no longer changes. `send_now`
-        # contains a function that seals the batch: the batch then gets no further records. A thread may call this
-        # function too late, because a call for a sealed batch changes nothing.
+        # Threads can read the following fields without `_lock`. `_missing` stays 0 after it has become 0.
+        # `callbacks_done` stays True after it has become True. Threads read `_outcomes` only after the result is
+        # complete, when it no longer changes. `send_now` contains a function that seals the batch: the batch then gets
+        # no further records. If the batch is already sealed, a call of this function changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -113,9 +113,9 @@ def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[Produ
     If a single batch is larger than `max_size`, the batch is alone in its request.
     """
     found: list[list[ProducerBatch]] = []
-    # This dict contains, for each queue, the index of the first request that can contain the queue's next batch. If the
-    # previous batch of the queue is in request 2, the next batch must be in request 3 or later. So the batches of a
-    # partition stay in order.
+    # For each queue: the index of the first request that can contain the next batch of this queue. A queue contains the
+    # batches of one partition, which must stay in order. If a batch of the queue is in request 2, the next batch must
+    # be in request 3 or later.
     index_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:

@@ -30,8 +30,8 @@ ACKS: dict[int | str, Acks] = {acks.value: acks for acks in Acks} | {"all": Acks
 
 MAX_REQUEST_SIZE = 1024 * 1024
 # HMB's default for BATCH_SIZE is larger than Kafka's default of 16 KiB, because larger batches need fewer requests. In
-# a busy Python program, each request costs about 10 ms: the sender thread needs system calls to send the request and to
-# receive the response. After each such call, the thread may wait 5 ms for the interpreter lock.
+# a busy Python program, each request costs about 10 ms. The sender thread makes a system call to send the request, and
+# another to receive the response. After each call, it can take 5 ms until the thread gets the interpreter lock again.
 #
 # An application that calls `send` for each record of 100 bytes reaches 120,000 records/s with batches of 16 KiB,
 # 180,000 records/s with 64 KiB, and 380,000 records/s with 256 KiB. Batches of 1 MiB are not faster than batches of 256

@@ -286,9 +286,8 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # If the group is Empty, it has no members, so the request has removed only pending ids. A pending id is a
-        # member id that the group has assigned, but with which no client has joined yet. Without members, no rebalance
-        # is necessary.
+        # A pending id is a member id that the group has given to a client that has not joined yet. An Empty group has
+        # no members, so this request has removed only pending ids. Without members, no rebalance is necessary.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes

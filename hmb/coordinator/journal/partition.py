@@ -88,7 +88,8 @@ class JournalPartition:
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[QueuedRecords] = deque()
-        # A thread must hold this lock while it writes queued records. A thread that needs several locks takes them in
-        # this order: the lock of a group, this lock, and then the locks of the log. After the write, the thread calls
-        # `apply` of each entry, which can take one more lock, for example the lock of `OffsetManager`.
+        # A thread must hold this lock while it writes queued records to the log. A thread that needs several locks
+        # takes them in this order: the lock of a group, this lock, and then the locks of the log. After the write, the
+        # thread calls the function `apply` of each entry. This function can take another lock, for example the lock of
+        # `OffsetManager`.
         self.write_lock = threading.Lock()

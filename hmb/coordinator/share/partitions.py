@@ -220,8 +220,9 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # This lock guards `_partitions`. A thread that holds it may take the lock of the share coordinator. When a
-        # group reads a partition for the first time, the thread also holds this lock while it waits for the disk.
+        # This lock guards `_partitions`. A thread that holds it can also take the lock of the share coordinator. When a
+        # group reads a partition for the first time, the broker stores the group's start offset. The thread keeps this
+        # lock until the offset is on disk, so that no other thread loads the same partition.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 

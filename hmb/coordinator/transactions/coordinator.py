@@ -261,10 +261,9 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            # `after.is_prepared` is true if the coordinator has just decided to commit or to abort the transaction.
-            # This thread must then write a marker with the decision into each partition of the transaction. Until it
-            # has written all markers, the flag `transition_in_progress` stays True, so that no other thread changes the
-            # transaction.
+            # If `after.is_prepared` is true, the coordinator has decided to commit or to abort the transaction. The
+            # decision must now be written as a marker into each partition of the transaction. Until all markers are
+            # written, `transition_in_progress` stays True. No other thread changes the transaction during this time.
             entry.set_transition_in_progress(after.is_prepared)
         return after
 

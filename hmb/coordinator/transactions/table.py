@@ -28,9 +28,9 @@ class TransactionEntry:
     # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
     # logs.
     #
-    # A thread that holds this lock may append records to a log. The append waits for a sync to disk in only two cases:
-    # the setting `flush.messages` demands a sync after the append, or the log must start a new segment before the
-    # append.
+    # Most appends under this lock do not wait for a sync to disk. An append waits if the setting `flush.messages`
+    # requires a sync after it, or if the log must start a new segment first. If too many files are open, an append can
+    # also have to sync and close another file.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

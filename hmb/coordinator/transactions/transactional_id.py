@@ -68,10 +68,11 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The epoch before the last increase, if the producer itself requested this increase. A producer requests an
-    # increase with EndTxn, or with an InitProducerId request that contains its producer id and epoch. After an increase
-    # for another reason, such as a timeout of the transaction, the value is NO_PRODUCER_EPOCH. The journal does not
-    # store this field.
+    # The epoch before the last increase, if the producer itself requested the increase. A producer does this with
+    # EndTxn, or with an InitProducerId request that contains its producer id and epoch. After any other increase, for
+    # example after the transaction's timeout, the value is NO_PRODUCER_EPOCH. The broker still accepts an
+    # InitProducerId request with this older epoch, because the response with the new epoch could be lost. The journal
+    # does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -129,8 +130,8 @@ class Transaction(NamedTuple):
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The producer has not received the response to its last request, so it sends the same request again. Return
-            # the same response.
+            # The request contains the epoch before the last increase. So the producer has not received the response
+            # with the new epoch, and it has sent its request again. Return the same response.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}

@@ -136,8 +136,9 @@ def _age(clock: Clock) -> tuple[int, int]:
 
 
 
-# Two functions for each phase. The first function returns the processors that must answer before the phase ends. The
-# second function returns whether the report of a processor is the answer for which the phase waits.
+# Each entry belongs to a phase in which the negotiator waits for answers from processors (spouts and bolts). The first
+# function returns the processors that must answer. The second function returns whether the report of a processor is the
+# answer for which the negotiator waits.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

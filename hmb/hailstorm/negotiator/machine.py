@@ -114,8 +114,8 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- The actions. When the event of a row in the table STEPS has occurred, `step` calls the action of this row. The
-    # argument `before` describes the topology before the action.
+    # -- The actions: one method for each row of the table STEPS that names an action. When the event of a row occurs,
+    # `step` calls the row's action. The argument `before` describes the topology just before the action.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

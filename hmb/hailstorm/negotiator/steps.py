@@ -60,7 +60,8 @@ class Step(NamedTuple):
 
 
 _P, _E = MasterPhase, NegotiatorEvent
-# In these phases, processors are running, and the negotiator waits for their answers.
+# The negotiator leads the processors of a topology (spouts and bolts) through several phases. In the phases below, the
+# processors are running, and the negotiator waits for answers from them.
 _WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)
 _RUNNING = (_P.FLOWING, *_WAITING)
 

@@ -46,7 +46,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # The test `b is not None` cannot replace `is_frozen`, because the state `b` of a stateless bolt is always None.
+        # The test `b is not None` cannot replace `is_frozen`. In a bolt without state, `b` stays None even while a
+        # snapshot is being saved.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

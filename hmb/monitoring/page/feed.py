@@ -69,8 +69,8 @@ Parts = dict[tuple[Any, ...], Any]
 # The feed divides a broker's state into parts. Each segment is a part of its own, so the part of a partition does not
 # contain the field `segments`.
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
-# The feed divides a broker's state into parts. Each item of these lists is a part of its own, so the part of the broker
-# does not contain the lists.
+# The feed divides a broker's state into parts, and each item of these lists is a separate part: for example, each topic
+# and each group. The part with the broker's own fields does not contain these lists.
 LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 

@@ -103,9 +103,9 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # The buffer has only `limit` bytes, so it may be too small for the decompressed data. For a buffer that is too
-        # small, each codec raises a different class of error. Any error can therefore mean that the data has more than
-        # `limit` bytes.
+        # `bound` is the largest possible size of the decompressed data, and the buffer has only `limit` bytes. If the
+        # data does not fit into the buffer, the class of the error depends on the codec. So treat every error as a sign
+        # that the data has more than `limit` bytes.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise corrupt_message(f"cannot decompress {codec.name.lower()}: {error}") from error

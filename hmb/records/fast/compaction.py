@@ -25,21 +25,21 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
-# Directly before each key, a record contains the length of the key as a varint. The table _KEY_END has one entry for
-# each possible first byte of this varint. The entry is the number of bytes from the start of the varint to the end of
-# the key.
+# In a record, the length of the key comes directly before the key, as a varint. The first byte of this varint selects
+# an entry of _KEY_END. The entry is the number of bytes from the start of the varint to the end of the key. For
+# example, a key of 5 bytes has the first byte 10 (twice 5), and _KEY_END[10] is 6.
 #
-# Keys of more than 63 bytes and missing keys are unusual, and `plain_keys` does not decode them. The first byte of
-# their length selects a very large number in the table _KEY_END. The computed end of the key is then after the end of
-# the record, so `plain_keys` notices the unusual key and returns None.
+# Missing keys and keys of more than 63 bytes are unusual, and `plain_keys` does not decode them. For the first byte of
+# their length, _KEY_END contains a very large number. The computed end of the key is then after the end of the record.
+# `plain_keys` notices this and returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# A varint stores an offset delta n as the number 2n, because its lowest bit is the sign. The first byte of the varint
-# contains the seven lowest bits of 2n. The table _LOW_BITS contains these bits for each n from 0 to 63.
+# The lowest bit of a varint is the sign, so the varint for an offset delta n contains the number 2n. Its first byte
+# contains the seven lowest bits of 2n. The table _LOW_BITS contains these seven bits for each n from 0 to 63.
 _LOW_BITS = tuple(number << 1 for number in range(64))
-# _FIRST_BYTES contains, for each offset delta n, the first byte of the varint for n. If n is 64 or more, the varint has
-# a second byte, so the highest bit (0x80) of the first byte is set. The other bits of the first byte depend only on the
-# six lowest bits of n, so they repeat after each 64 deltas.
+# For each offset delta n, _FIRST_BYTES contains the first byte of the varint for n. If n is 64 or more, a second byte
+# follows, so the highest bit (0x80) of the first byte is set. The other bits of the first byte depend only on the six
+# lowest bits of n. These bits are the same for n and n + 64, so _FIRST_BYTES repeats the values of _LOW_BITS.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
 

@@ -17,14 +17,15 @@ from hmb.records.batch import RecordBatch
 NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
 # A record begins with its length, a varint whose lowest bit is the sign. If the first byte is odd, the length is
-# negative, so the record is damaged. The tables END_AFTER_ONE and END_AFTER_TWO contain NEVER for each odd first byte.
-# The computed end of the record is then far below 0, so the decoder notices the damage.
+# negative, so the record is damaged. For each odd first byte, the two tables below contain NEVER. A decoder that adds
+# NEVER to the start of the record gets an end far below 0, and notices the damage.
 NEVER = -INT64_MAX
 # A record begins with its length, a varint. If the varint has one byte, this byte selects an entry of END_AFTER_ONE:
 # the distance (bytes) from the start of the record to its end.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# If the varint of a record's length has two bytes, the first byte selects an entry of END_AFTER_TWO. The caller adds 64
-# times the second byte to this entry. The result is the distance (bytes) from the start of the record to its end.
+# A record begins with its length, a varint. This table is for a varint of two bytes. The first byte selects an entry,
+# and the caller adds 64 times the second byte to this entry. The sum is the number of bytes from the start of the
+# record to its end. The factor is 64 because the first byte contains only the six lowest bits of the length.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

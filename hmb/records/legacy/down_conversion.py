@@ -50,8 +50,8 @@ PIECE_SIZE = 1 << 16  # bytes that are read or written at once
 
 
 Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer bytes at the file's end
-# One decoded record: its offset, its timestamp (ms), the attributes of the message into which the broker converts the
-# record, its key, its value, and the size of its headers (bytes).
+# One decoded record, which the broker converts into a message of an older format. The tuple contains the record's
+# offset, its timestamp (ms), the attributes of the message, the key, the value, and the size of the headers (bytes).
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
@@ -93,9 +93,9 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
-        # If `size` is 0, the constructor has found no message for the client. The caller then continues to read the log
-        # at `next_offset`: the offset after the last batch that the constructor has read. If `size` is above 0, nobody
-        # uses `next_offset`, and its value can be too small.
+        # The caller uses `next_offset` only if `size` is 0. In this case, the constructor has found no message for the
+        # client, and the caller continues to read the log at `next_offset`. This is the offset after the last batch
+        # that the constructor has read. If `size` is above 0, the value can be too small.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit

@@ -41,17 +41,17 @@ from hmb.records.legacy.message import (
 )
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# These Structs decode the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp,
-# key length. The first Struct is for magic 0, the second for magic 1. A message of magic 0 has no timestamp. The first
-# Struct returns b"" in its place (format `0s`), so both Structs return the same number of values.
+# Each Struct decodes the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp
+# and key length. The first Struct is for magic 0, and the second is for magic 1. A message of magic 0 has no timestamp.
+# The format `0s` returns b"" instead of a timestamp, so both Structs return seven values.
 _TO_KEY = (Struct(f"{MESSAGE_HEADER.format}0si"), Struct(f"{MESSAGE_HEADER.format}qi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# `_assign_plain` stops at a message with one of these attribute bits: the first element is for messages of magic 0, and
-# the second is for magic 1. The bits of CODEC_MASK show that a message is compressed. LOG_APPEND_TIME_BIT exists only
-# in magic 1. A message with this bit is invalid, because a producer must not set it.
+# `_assign_plain` stops at a message that has one of these attribute bits. The first element is for messages of magic 0,
+# and the second is for magic 1. A bit of CODEC_MASK means that the message is compressed. LOG_APPEND_TIME_BIT exists
+# only in magic 1. The broker refuses a message with this bit, because a producer must not set it.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

@@ -36,8 +36,8 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# PySpark sets the level of all loggers to the level of the logger `gateway`. If a logger had another level before,
-# PySpark prints a message. To avoid the message, both levels below are `error`.
+# PySpark gives all loggers the level of the logger `gateway`. If this changes the level of a logger, PySpark prints a
+# message. Both levels below are `error`, so nothing changes, and PySpark prints no message.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer

@@ -254,10 +254,10 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Open the file before taking the lock `_syncing`, because otherwise this thread could wait for itself forever.
-        # If too many files are open, `open` closes an idle file. It first syncs the idle file, and for this it takes
-        # the lock `_syncing` of the idle file. If a writer has opened the present file in the meantime, `open` may
-        # choose the present file as the idle file.
+        # Open the file before taking `_syncing`, the lock for syncs of this file. Each file has such a lock. If too
+        # many files are open, `open` closes an idle file, and first syncs it under the lock of the idle file. The idle
+        # file can be this file itself, if a writer has just opened it. If this thread already held the lock, it would
+        # then wait for itself forever.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

@@ -19,14 +19,15 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# The broker appends batches without an index entry until they have more than `index.interval.bytes` bytes together. The
-# next append then adds an index entry. So after a clean stop, the bytes after the last entry are at most
-# `index.interval.bytes` plus one append. MAX_UNINDEXED is the largest append (bytes) that this check expects.
+# The broker does not add an index entry for each batch. When the batches after the last entry have more than
+# `index.interval.bytes` bytes together, the next append adds an entry. So after a clean stop, the bytes after the last
+# entry are at most `index.interval.bytes` plus one append. MAX_UNINDEXED is the size (bytes) of the largest append that
+# this module expects.
 #
-# At its next start, the broker counts the bytes after the last index entry. If their number is above
-# `index.interval.bytes` plus MAX_UNINDEXED, the broker assumes that index entries are missing, and checks the whole
-# segment. If `max.message.bytes` allows appends that are larger than MAX_UNINDEXED, one large append can have the same
-# effect, although no entry is missing. The check makes the start slower, but does no harm.
+# When the broker starts, it counts the bytes after the last index entry. If there are more than `index.interval.bytes`
+# plus MAX_UNINDEXED bytes, the broker assumes that index entries are missing. It then checks the whole segment. If
+# `max.message.bytes` allows it, a single append can have more than MAX_UNINDEXED bytes. The broker can then check the
+# segment although no entry is missing. This makes the start slower, but does no harm.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -317,8 +317,9 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
-            # A batch of old messages (v0, v1) has the leader epoch -1. The leader epoch of a log is never below 0, so
-            # the function returns 0 instead of -1.
+            # Batches in the old formats (v0, v1) contain no leader epoch, so `partition_leader_epoch` is -1 for them.
+            # But the leader epoch of a log is at least 0. If all these batches are old, the function therefore returns
+            # 0.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

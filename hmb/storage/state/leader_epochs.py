@@ -83,8 +83,8 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # `following` is the index of the first epoch in `starts` that is greater than `epoch`. If it is 0, the log has
-        # no epoch that is at most `epoch`. The method then returns `epoch` itself with the start offset of the first
-        # epoch, as Kafka does.
+        # `following` is the index of the first entry in `starts` whose epoch is greater than `epoch`. If `following` is
+        # 0, all epochs in `starts` are greater than `epoch`. The method then returns `epoch` itself with the start
+        # offset of the first entry, as Kafka does.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

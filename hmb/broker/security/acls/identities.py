@@ -26,8 +26,9 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# These dicts replace @cache, because mypy rejects @cache for a function whose argument is a subclass of `Struct`:
-# instances of `Struct` cannot be hashed, and mypy does not see that the classes can.
+# These dicts store results of functions, as the decorator @cache would. But mypy rejects @cache here, because the
+# argument of these functions is a subclass of `Struct`. Python can hash the class, but not its instances, and mypy does
+# not distinguish the two.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

@@ -61,9 +61,9 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# The responses of these APIs have an error code for the whole response, and an error code for each item, for example
-# for each partition. The function `refuse` writes an error of WHOLE_RESPONSE_ERRORS only into the error code of the
-# whole response. It writes any other error only into the error codes of the items.
+# The responses to FETCH and METADATA have an error code for the whole response, and one for each item, for example for
+# each partition. When the broker refuses such a request, `refuse` normally writes the error only into the items. But it
+# writes an error of WHOLE_RESPONSE_ERRORS only into the error code of the whole response.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
 # This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects @cache for a function whose
 # argument is a subclass of `Struct`.

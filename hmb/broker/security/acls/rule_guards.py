@@ -34,9 +34,9 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# When the broker refuses a request of these APIs, each part of the response with an error code has only empty lists.
-# Such a part is the whole response, or an item of the response. For example, a refused group in an OffsetFetch response
-# has an error code, so its list of topics is empty.
+# When the broker refuses a request of these APIs, a part of the response that has an error code contains no items. For
+# example, an OffsetFetch response contains a list of groups. If a group is refused, it has an error code, and its list
+# of topics is empty. If the whole response has an error code, its list of groups is empty.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),

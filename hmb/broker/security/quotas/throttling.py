@@ -82,8 +82,9 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # A Produce quota limits the bytes of the records in requests. So the size of a Produce request is known
-            # even if its response is not ready yet (`Deferred`).
+            # For Produce, `size` is the number of bytes of records in the request. For the other APIs, it is the number
+            # of bytes of records in the response. Of these APIs, only Produce can return a `Deferred`: a response that
+            # is not ready yet. Its size is known nevertheless, because only the request counts.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)

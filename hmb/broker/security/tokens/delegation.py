@@ -204,9 +204,9 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # `unknown` is a decoy: the invented credential that the broker uses if no token with this id exists. Its
-            # salt is computed from the id and a secret key. If the token exists, its real credential gets the same
-            # salt, so a client cannot see from the salt which tokens exist.
+            # `unknown` is the invented credential that the broker uses if no token with this id exists. The salt of
+            # `unknown` is computed from the id and a secret key. Use the same salt if the token exists, so that a
+            # client cannot see which tokens exist.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

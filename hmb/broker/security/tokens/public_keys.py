@@ -46,7 +46,9 @@ class PublicKeys:
         Raises KeysError.
         """
         is_old = time.monotonic() - self._loaded_at > self._refresh
-        # If the key is known, but another thread is loading the keys, do not wait for that thread: use the known key.
+        # If the keys are old, but contain this key, do not wait for another thread that is already loading new keys.
+        # Use the old key instead. If the keys do not contain this key, wait, because the other thread could be loading
+        # it.
         if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
             try:
                 self._reload_if_due(key_id)

@@ -60,8 +60,8 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff, self._newest_version = retry_backoff, newest_version
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        # A thread holds this lock during a request to the coordinator. A thread that needs `_asking` and `_lock` takes
-        # `_asking` first.
+        # A thread holds this lock while it sends a request to the coordinator and waits for the response. If the thread
+        # also needs `_lock`, which guards the fields below, it takes `_asking` first.
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
