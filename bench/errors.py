@@ -16,9 +16,9 @@ class BenchmarkError(click.ClickException):
 
 
 class PeerUnavailable(BenchmarkError):
-    """The error for a broker or a client program that cannot run, because something that it needs is not installed.
+    """The error for a broker or client program that cannot run, because required software is not installed.
 
-    For example, Kafka's broker cannot run without Java. pytest skips a test that needs a missing program.
+    For example, Kafka's broker cannot run without Java. If a test gets this error, pytest skips the test.
     """
 
 

@@ -163,9 +163,9 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
 
 
 def broker_options(function: Function) -> Function:
-    """Add the options -b and --versus to a command. With -b and --versus, a user chooses the brokers.
+    """Add the options -b and --versus to a command. With them, a user chooses the brokers that the command measures.
 
-    The chosen brokers run during the whole command.
+    The decorator is for commands whose brokers run until the command ends, and are not started again for each run.
     """
     versus_help = VERSUS_HELP + " HOST:PORT measures that broker instead of Kafka."
     function = click.option("--versus", type=_opponent, metavar="CHECKOUT|HOST:PORT", help=versus_help)(function)

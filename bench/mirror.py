@@ -93,9 +93,9 @@ def written(admin: Admin, topic: str) -> int:
 def committed(admin: Admin) -> int:
     """Return the number of records that HMB's mirror has copied in committed transactions.
 
-    In each transaction, the mirror also commits its position in each partition: the source offset of the next record
-    to copy. The source offsets of a partition begin at 0 and have no gaps, so the position is the number of copied
-    records in this partition.
+    The mirror commits its position in each partition: the source offset of the next record to copy. The offsets at
+    the source begin at 0 and have no gaps. Position 6 therefore means that the mirror has copied 6 records, with
+    the offsets 0 to 5.
     """
     return sum(it.offset for it in admin.list_group_offsets(GROUP).values())
 
@@ -103,10 +103,13 @@ def committed(admin: Admin) -> int:
 def measure(
     command: list[str], target: str, copied: Callable[[Admin], int], finished: Callable[[Admin], int], records: int
 ) -> dict[str, float]:
-    """Run a mirror until the copy has all records. Return its rate, its CPU time and its memory.
+    """Run a mirror until it has copied all records. Return the mirror's rate, CPU time and memory.
 
-    `copied` counts the records in the copy, and `finished` counts the records that no crash can remove from the copy.
-    Raises PeerFailed.
+    `command` starts the mirror, and `records` is the number of records to copy. `copied` and `finished` are
+    functions that count records at the target. `copied` counts all records in the copy. If the mirror uses
+    transactions, `finished` counts only the records in committed transactions.
+
+    Raises PeerFailed if the mirror ends too early or needs more than 300 s.
     """
     with tempfile.TemporaryDirectory() as folder, Admin(target) as admin:
         started = time.monotonic()

@@ -4,9 +4,9 @@ These commands are examples:
     hmb bench testing
     hmb bench testing --num-tests 100 --json
 
-A test suite starts and stops the embedded broker once, and creates topics for each test. "Embedded" means that the
-broker runs in the process of the test suite. In the benchmark, the broker therefore runs in the process of the
-benchmark. A test suite imports the broker only once, so the benchmark begins to measure after the imports.
+The embedded broker runs in the process of the program that uses it, usually a test suite. In the benchmark, it runs
+in the process of the benchmark. A test suite starts and stops the broker once, and creates topics for each test. It
+also imports the broker only once. The benchmark therefore does not measure the time of the import.
 
 A test of the benchmark creates a topic, sends ten records with a new producer of HMB, and reads them with a new
 consumer of HMB.
@@ -116,9 +116,10 @@ def reset(seconds: list[float]) -> None:
 
 
 def topic_seconds() -> float:
-    """Create several topics, one after another. Return the median time (seconds) of one creation.
+    """Create several topics, one after another. Return the median time (seconds) of creating a topic.
 
-    After the measurement of a creation, delete the topic, as the fixture `hmb_topic` does.
+    Each topic is deleted before the next one is created. The fixture `hmb_topic` also deletes its topic after each
+    test. The measured time does not include the deletion.
     """
     with Broker() as broker:
         names = map("topic-{}".format, count())

@@ -7,18 +7,17 @@ These commands are examples:
 The result is a table with six figures (measured numbers), and the goal of each. Three figures measure the web page and
 the metrics, and three figures measure how much the page slows the broker down.
 
-The first three figures come from a broker with a topic of 1,000 partitions, a partition of 1,000 segments, and 100
-groups. A headless Chromium shows the page of this broker:
-- *first drawing*: the time from the request for the page until the browser has drawn a view. The benchmark measures two
-  views: one with 1,000 partitions, and one with 1,000 segments. The figure is the longer one of the two times.
-- *changes a second* (a rate): how many times the page shows new numbers in one second, while a producer sends 1,000
-  records/s.
-- *metrics*: the time of one request for `/metrics`.
+For the first three numbers, the benchmark starts a broker with a topic of 1,000 partitions, a partition of 1,000
+segments, and 100 groups. The browser Chromium, which runs without a window, shows the web page of this broker:
+- *first drawing*: how long the browser needs to load and draw a view of the page. The benchmark measures a view with
+  1,000 partitions and a view with 1,000 segments. The longer of the two times is the result.
+- *changes a second*: how many times a second the page shows new numbers, while a producer sends 1,000 records/s.
+- *metrics*: how long one request for `/metrics` takes.
 
-The last three figures show how much the web page costs a broker. The benchmark compares two new brokers with 100
-partitions each, while HMB's producer sends to them as fast as it can. The first broker has no web page. The second
-broker serves its web page, and a client reads the stream of changes as a browser would, but draws nothing. The figures
-of the second broker, compared with the first broker, are:
+The last three numbers show how much its web page costs a broker. The benchmark compares two new brokers with 100
+partitions each. HMB's producer sends records as fast as it can, to one broker after the other. The first broker has no
+web page. The second broker serves its web page, and a client reads the same stream of changes that a browser reads. The
+benchmark then compares the second broker with the first broker:
 - *lost throughput*: by how many percent the throughput is lower
 - *additional processor time*: how much more processor time the broker uses in each second of the run
 - *additional memory*: how much more memory the broker uses
@@ -248,11 +247,11 @@ class BusyBrokers:
             rate_and_cpu(broker, BUSY, self._workload)  # This run is the warm-up.
 
     def measure(self) -> dict[str, float]:
-        """Compare a broker that serves a web page with a broker that serves no web page.
+        """Measure how much its web page costs a broker, compared with a broker without a web page.
 
-        Send records as fast as possible to one broker, and then to the other one. Return the rate (records/s) of the
-        broker with the web page, and the costs of this page: the lost throughput, and the additional processor time and
-        memory.
+        Send records as fast as possible to one broker, and then to the other. The result contains the throughput
+        (records/s) of the broker with the web page. It also contains the costs of the page: the lost throughput, the
+        additional processor time, and the additional memory.
         """
         self._runs += 1
         runs = {}

@@ -7,9 +7,9 @@ source that comes last in this list:
 3. the option -X log.segment.bytes=1MiB
 4. the options --host, --port and --data-dir
 
-Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). These signals
-also stop a broker that is still starting. After a crash, a start can take long, because the broker checks its logs. The
-user can then stop the broker without waiting for the end of the check. Under `nohup`, the broker ignores SIGHUP.
+Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C) and SIGHUP (the terminal was closed). Under
+`nohup`, the broker ignores SIGHUP. When the broker starts after a crash, it first checks its logs, which can
+take a long time. The signals also stop the broker during this check.
 """
 
 from __future__ import annotations
@@ -179,9 +179,10 @@ def run_controlled(
     ends_with_parent: bool,
     ports: MonitoringPorts | None = None,
 ) -> None:
-    """Run a broker with a control port. A test uses this port to let the broker fail on purpose.
+    """Run a broker with a control port. Through this port, a test makes the broker fail on purpose.
 
-    `faults` is the path of a file, or None. The faults in this file are active from the start of the broker.
+    `faults` is the path of a file, or None. The file describes errors and delays, for example an error in the
+    responses to Produce requests. They are active from the start of the broker.
 
     Raises ConfigError and CliError.
     """
@@ -211,9 +212,10 @@ def run(
 ) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
 
-    `handlers` contains the function that answers the requests of each API. If `handlers` is None, the broker uses its
-    usual functions. If `control` is not None, the function also prints the address and the token of the control port.
-    If `ports` is not None, the function prints the addresses of the broker's state and metrics.
+    `handlers` maps each API to the function that answers its requests. If it is None, the broker uses its usual
+    functions. `control` is a port through which a test makes the broker fail on purpose. If `control` is not None,
+    print its address and its token. `ports` are the HTTP ports of the broker's state, web page and metrics. If
+    `ports` is not None, print their URLs.
     """
     from hmb.storage.failure_isolation import Stopped
 
@@ -244,11 +246,11 @@ def run(
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Block these signals until the `with` statement ends. The code inside can then receive them with sigwait().
+    """Block these signals until the `with` block ends. The code in the block can receive them with sigwait().
 
-    At the end, drop the signals that have arrived, but were not received. For example, the code inside receives a first
-    Ctrl-C, and the broker begins to stop. Meanwhile, the user presses Ctrl-C again. If the second signal were not
-    dropped, it would interrupt the process as soon as the signals are no longer blocked.
+    At the end, discard the signals that nobody has received. For example, the code receives a first Ctrl-C, and the
+    broker begins to stop. Meanwhile, the user presses Ctrl-C again. If the second signal were still pending at the
+    end, it would interrupt the process as soon as the signals are no longer blocked.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
@@ -291,9 +293,12 @@ def running_broker(
 ) -> Iterator[BrokerServer]:
     """Run a broker while the `with` block runs.
 
-    If one of the signals `stop_signals` arrives while the broker starts, the function cancels the start and raises
-    Stopped. The caller must block these signals before the call, so that they stay pending until the function finds
-    them. Raises CliError if the broker cannot start, and ConfigError if a setting is wrong.
+    If one of `stop_signals` arrives while the broker starts, the function cancels the start and raises Stopped. The
+    caller must block these signals before the call. A blocked signal does not interrupt the program, so the
+    function can check for the signal itself.
+
+    If a setting is wrong, the function raises ConfigError. If the broker cannot use its address or its data
+    directory, the function raises CliError.
     """
     from hmb.broker import BrokerServer
     from hmb.broker.handlers import HANDLERS

@@ -1,13 +1,14 @@
 """The function that runs when a user types the command `hmb`.
 
-When the user presses Ctrl-C, Python raises KeyboardInterrupt. If no code catches this exception, Python prints a
-traceback. There are two phases in which no code can catch the exception: while Python imports the modules of `hmb`, and
-while Python cleans up after the command. Before each of these phases, `run` sets the system's default action for the
-signal: Ctrl-C ends the process without a traceback.
+When the user presses Ctrl-C, Python raises KeyboardInterrupt. If no code catches this exception, Python prints
+a traceback. In two phases, `hmb` cannot catch the exception: while Python imports the modules of `hmb`, and
+while Python cleans up after the command. Before each of these phases, `run` therefore sets the default action
+for the signal SIGINT, which Ctrl-C sends. With this action, the operating system ends the process without a
+traceback.
 
-While Python itself starts, and while Python imports this module, Ctrl-C can still print a traceback. To keep this time
-short, this module imports only `_signal`, which is built into Python. The module `signal` adds enums to `_signal`, and
-its import would take 2 ms more.
+In two other cases, Ctrl-C can still print a traceback: while Python itself starts, and while Python imports
+this module. To keep this time short, this module imports only `_signal`, which is built into Python. The usual
+module `signal` is based on `_signal` and adds enums to it. The import of `signal` would take 2 ms more.
 """
 
 import _signal  # type: ignore[import-not-found]

@@ -104,9 +104,10 @@ def clear(address: str, token: str) -> None:
 @click.option("--clear", is_flag=True, help="Delete the recorded requests instead of printing them.")
 @_port_options
 def requests(address: str, token: str, clear: bool) -> None:
-    """Print the requests that clients have sent, one JSON object per line, the oldest first.
+    """Print the requests that clients have sent, one JSON object per line. The oldest request comes first.
 
-    The broker begins to record requests when this command is used for the first time.
+    The broker starts to record requests when you use this command for the first time. So use the command before
+    your client sends its requests, and use it again afterwards.
     """
     if clear:
         _ask("DELETE", address, token, path=REQUESTS_PATH)

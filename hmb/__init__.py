@@ -54,9 +54,10 @@ Under `protocol/`, `schema.py` encodes and decodes all message classes. Under `s
 `classic/group.py` is the group of the classic protocol. Under `client/producing/`, `accumulator.py` collects records
 into batches, and `completion.py` handles the result of a batch.
 
-Three subjects come after the core: topics (`broker/topics/`), retention and compaction (`storage/cleanup/`,
-`storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support older versions, handle
-faults, make HMB faster, or make it easier to use. The docstring of each folder names its files in reading order.
+After the core, read about topics (`broker/topics/`), retention and compaction (`storage/cleanup/`,
+`storage/compaction/`), and transactions (`coordinator/transactions/`). Most other files support older versions,
+handle failures, make HMB faster, or make it easier to use. The docstring of each folder lists its files in
+reading order.
 
 Each of the four tours below follows one kind of request through the code. Each line names one function. The lines are
 in the order in which the broker or the client calls these functions. The test `tests/test_tours.py` sends real requests
@@ -156,11 +157,11 @@ The Fetch tour (the list above) names one function in each step. The broker also
 - After step 9, the dispatcher returns the frame to `AcceptedConnection._serve` (`broker/network/connection.py`), which
   calls `ResponseQueue.send` (step 10).
 
-A Fetch response contains records, but the broker usually does not read their bytes. In step 5 of the Fetch tour (the
-list above), `Segment.read` returns an object that describes a region of a file, a `FileRegion`
-(`storage/files/virtual.py`). The handler stores this object in the field `records` of the response. The function
-`records` in `protocol/primitives.py` puts the object into the frame as one part. In step 11, `_send_region` lets the
-kernel send the region. No function between steps 5 and 11 reads the bytes of the region.
+A Fetch response contains records, but usually no function of the broker reads their bytes. In step 5 of the Fetch tour
+(the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). This object says where the records
+are in a file. The handler stores it in the field `records` of the response. The function `records` in
+`protocol/primitives.py` makes it one part of the frame. In step 11, `_send_region` asks the kernel to send this region
+of the file.
 
 JoinGroup and SyncGroup requests also pass through steps 1 to 4 of the Produce tour (the first list of functions), in
 which the broker reads and decodes a request. The JoinGroup tour begins after these four steps.
@@ -189,17 +190,20 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-In the JoinGroup tour, the first request ends with step 5. The client joins again with its new id, so steps 1 to 4 run
-again, and step 6 follows.
+In the JoinGroup tour, a new member sends JoinGroup twice. The first request ends with step 5: the response
+contains a member id. The second request contains this id. It passes through steps 1 to 4 again, and continues
+with step 6.
 
-The state machine of a group sends no responses and writes no records. It only adds them to two lists. After each step
-of the state machine, `GroupRunner._carry_out_effects` uses these lists. First, it calls the state machine's method
-`tick`, which acts on deadlines that have passed, and can add more responses and records. Then it passes the responses
-to the waiting threads. It adds the records to the queue of the journal, the topic that stores the coordinator's state.
+The state machine of a group sends no responses and writes no records. It only adds them to two lists. After
+each step of the state machine, `GroupRunner._carry_out_effects` calls the method `tick`, which acts on
+deadlines that have passed. This method can also add responses and records. Then `_carry_out_effects` passes the
+responses to the waiting threads. It adds the records to the queue of the journal, the topic that stores the
+coordinator's state.
 
-In step 18 of the JoinGroup tour (the list above), `Rebalance._store` creates a `Write` (`coordinator/group.py`). This
-object contains the record with the assignment, and a function `on_stored`. In step 20, the record is written. Then
-`GroupRunner._store_records` takes the group's lock and calls `on_stored`, which calls `Rebalance._assign` (step 21).
+In step 18 of the JoinGroup tour (the list above), `Rebalance._store` creates a `Write`
+(`coordinator/group.py`). A `Write` contains a record and a function `on_stored`. Here, the record contains the
+assignment. In step 20, the journal writes the record. `GroupRunner._store_records` then takes the group's lock
+and calls `on_stored`, which calls `Rebalance._assign` (step 21).
 
 The JoinGroup tour (the list above) names one function in each step. Each step also uses functions of other modules.
 Open these modules only if you want to see the details:
@@ -242,11 +246,11 @@ Open these modules only if you want to see the details:
   `Log.append_prepared`, step 9 of the Produce tour.
 
 The Producer.send tour consists of the functions that send a record to the broker, in the order of their calls:
-1. `client/producing/producer.py` `Producer.send` begins the way of a record to the broker, in the application's thread
-2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
+1. `client/producing/producer.py` `Producer.send` checks a record, in the application's thread
+2. `client/producing/partitioner.py` `by_murmur2` chooses the partition, from a hash of the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` encodes the record into the partition's newest batch
-4. `client/producing/sender.py` `LeaderRouter._route` moves a partition's queue to the sender for the partition's leader
-5. `client/producing/sender.py` `Sender.run` takes the batches that are due; each broker has one such thread
+4. `client/producing/sender.py` `LeaderRouter._route` gives the partition's queue to the sender thread of its leader
+5. `client/producing/sender.py` `Sender.run` takes the batches that must be sent; each broker has one sender thread
 6. `client/producing/encoding.py` `Encoding.encode` compresses a batch, and puts its header before the records
 7. `client/connection.py` `Connection.post_all` sends the request without waiting for its response
 8. `client/producing/sender.py` `Sender._receive` reads the response
@@ -289,11 +293,11 @@ modules only if you want to see the details:
 
 The docstring of `client/producing/accumulator.py` lists the three cases in which a batch of a producer is *due*.
 
-A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue has no sender
-yet. Its first batch is *due* when it must be sent, for example because it is full. The router thread then takes the
-batch, and the batch is *sealed*: it accepts no more records. The router looks up the partition's leader in the metadata
-(`client/metadata.py`), and gives the queue to the leader's sender. Later batches are sealed when they are full, or when
-the sender takes them.
+A producer has a queue of batches for each partition, and one sender thread for each broker. A new queue does
+not belong to a sender yet. Its first batch is *due* when the producer must send the batch, for example because
+the batch is full. The router thread then *seals* the batch, so that it accepts no more records. The router
+looks up the partition's leader in the metadata (`client/metadata.py`), and gives the queue to the sender thread
+for this broker. Later batches are sealed when they are full, or when the sender takes them.
 
 Before its first batch, an idempotent producer requests a producer id (`client/producing/idempotence.py`).
 

@@ -1,7 +1,8 @@
 """Constants of the commands and the library: default values, paths, and names that users can choose from.
 
-This module is small and imports almost nothing, so that `hmb --help` starts fast. For example, it contains the names
-of the partitioners. The module that implements the partitioners is larger, and imports their names from this module.
+This module is small and imports almost nothing, so that `hmb --help` starts fast. For example, it contains the
+names of the partitioners. A command can use these names without importing the larger module that implements the
+partitioners. That module imports the names from here.
 """
 
 from typing import Literal, get_args

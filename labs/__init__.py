@@ -1,15 +1,16 @@
 """The labs: exercises that teach how a broker works. Students write parts of a broker, and run a real broker.
 
 Each lab is a folder with these files:
-- `lab.md` is the text of the lab, a notebook in MyST Markdown. It contains a concept, an experiment with a real broker,
-  questions, the exercise, a plot of measurements of the student's answer, further questions, and a second exercise.
+- `lab.md` is the text of the lab, a notebook in MyST Markdown. It explains a concept, and contains experiments,
+  questions and two exercises. It also plots how the student's answer performs.
 - `starter.py` is the beginning of an answer. `hmb lab start` copies it to `answer.py`, which the student completes.
-- `check.py` contains the requirements, as tests for pytest. The docstring of a test states the requirement.
+- `check.py` contains a pytest test for each requirement. The docstring of the test states the requirement.
 - `solution.py` is one correct answer.
 - `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
-- `second_starter.py` and `second_check.py` belong to the second exercise. The solution of the second exercise is in the
-  folder `instructor` of the repository. An installed HMB does not contain this folder. `make instructor` collects all
-  solutions for teachers.
+- `second_starter.py` and `second_check.py` belong to the second exercise.
+
+The solutions of the second exercises are in the folder `instructor` of the repository. An installed HMB does not
+contain this folder. For teachers, `make instructor` collects the solutions of all exercises.
 
 The checks of several exercises use four modules:
 - `varints`               varints, for lab 5
@@ -34,12 +35,13 @@ SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: if it is set, `load_
 
 
 def load_answer(number: int) -> ModuleType:
-    """Import the student's `answer.py`, and return the module. Programs in the text of a lab call this function.
+    """Import the student's `answer.py` for the lab with this number, and return the module.
 
-    `number` is the number of the lab. The function searches the same folders as `hmb lab check`. If the environment
-    variable HMB_LAB_SOLUTIONS is set, the function imports the lab's solution instead. If `answer.py` does not exist,
-    or has never passed the check of the lab, the function ends the program with a message. Raises SystemExit, and any
-    exception that `answer.py` raises during the import.
+    Programs in the text of a lab call this function. It looks for `answer.py` in the same folders as `hmb lab
+    check`. If the environment variable HMB_LAB_SOLUTIONS is set, it imports the lab's solution instead.
+
+    Raises SystemExit with a message if `answer.py` does not exist, or has never passed the check of the lab. If
+    `answer.py` raises an exception during the import, this function raises the same exception.
     """
     if os.environ.get(SOLUTIONS):
         return load_solution(number)

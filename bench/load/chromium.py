@@ -137,7 +137,7 @@ class ChromiumTab:
         path.write_bytes(base64.b64decode(data))
 
     def problems(self) -> list[str]:
-        """Return the errors of scripts, and the violations of the page's security policy, since the browser's start."""
+        """Return all problems of the page so far: script errors, violations of its security policy, and dialogs."""
         found = []
         for event in self.events:
             params = event.get("params", {})

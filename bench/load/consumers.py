@@ -7,8 +7,9 @@ line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-Both `kafka-consumer-perf-test.sh` and HMB's `perf_consumer` print these ten numbers. The benchmarks compare the last
-number, fetch.nMsg.sec: the records per second, without the time in which the consumer joins its group.
+Kafka's `kafka-consumer-perf-test.sh` and HMB's `perf_consumer` both print these ten values. The benchmarks
+compare the last value, fetch.nMsg.sec. It is the number of records per second, without the time that the
+consumer needs to join its group.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ class PerfConsumer(ABC):
         """Return the command line of a consumer that reads `records` records."""
 
     def run(self, bootstrap: str, topic: str, records: int) -> dict[str, float]:
-        """Run the consumer once and return its figures. Raises PeerFailed if the consumer reads too few records."""
+        """Run the consumer once, and return the values that were measured.
+
+        Raises PeerFailed if the consumer reads too few records.
+        """
         done = run_program(self.command(bootstrap, topic, records), f"the consumer of {self.name}")
         figures = last_line(done.output)
         if figures is None or figures["records"] < records:
@@ -79,10 +83,10 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possibl
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Return the results in the output of a performance consumer: name -> number, for example "records" -> 1000.
+    """Return the results that a performance consumer has printed, by name, for example {"records": 1000}.
 
-    The results are in the last line that begins with a digit. Return None if the output contains no such line, or if
-    the line does not contain ten numbers.
+    The results are in the last line of the output that begins with a digit. Return None if the output contains no
+    such line, or if the line does not contain ten fields.
     """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:

@@ -4,8 +4,9 @@ The members use the classic group protocol. A member joins its group with the re
 that, it sends a Heartbeat request at a fixed interval, for example every 3 s. When the response to a heartbeat reports
 a rebalance, the member joins again.
 
-The latency of a heartbeat is the time from the start of the request until the member has read the response. All
-coroutines share one thread. If a coroutine must wait for this thread, the latency includes this wait.
+The latency of a heartbeat is the time from the moment when the member starts to send the request until it has
+read the response. All members share one thread. If a member must wait for this thread, its latency includes the
+wait.
 """
 
 from __future__ import annotations

@@ -41,7 +41,10 @@ READERS = {"records": read_records, "arrow": read_arrow}
 
 
 def consume(consumer: hmb.Consumer, mode: str, count: int) -> str:
-    """Read at least `count` records. Return a line of figures in the format of kafka-consumer-perf-test.sh."""
+    """Read at least `count` records. Return a line of measurements in the format of kafka-consumer-perf-test.sh.
+
+    If no record arrives for TIMEOUT seconds, the function stops earlier.
+    """
     start, started = time.time(), time.perf_counter()
     records = size = 0
     for polled, polled_bytes in READERS[mode](consumer):

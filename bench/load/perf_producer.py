@@ -62,9 +62,10 @@ class Latencies:
 
 
 def line(records: int, size: int, seconds: float, latencies: list[float]) -> str:
-    """Return a line of figures for `records` records of `size` bytes, in the format of kafka-producer-perf-test.sh.
+    """Return one line of results, in the format of kafka-producer-perf-test.sh.
 
-    `latencies` contains the times (ms) from the sending of records to their acknowledgment.
+    The program has sent `records` records, each with a value of `size` bytes, in `seconds` seconds. Each element of
+    `latencies` is the time (ms) from a call of `send_many` to the acknowledgment of its records.
     """
     rate = records / seconds
     mean, maximum = sum(latencies) / len(latencies), max(latencies)

@@ -1,14 +1,15 @@
 """The performance producers: the tools of Kafka 4.3.0 and Kafka 0.8.2.2, and HMB's `perf_producer`.
 
-Each producer runs in a process of its own. All producers have the same settings: acks=1, the same batch size, linger 0,
-no idempotence, buffer.memory 67108864, and no limit of the rate. All producers print a last line in the same format.
-This example is broken into two lines:
+Each producer runs in a process of its own. All producers have the same settings: acks=1, the same batch size,
+linger 0, no idempotence, buffer.memory 67108864, and no rate limit. The last line that a producer prints contains
+its throughput, and the average, the maximum and the percentiles of the latency. All producers use the same format.
+For example (here broken into two lines):
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
 
-In the line that a producer prints, one MB is 1,048,576 bytes. The latency of a record is the time from `send` until the
-record is acknowledged. If a producer sends as fast as it can, a record spends most of this time in the producer's
-buffer.
+In the line that a producer prints, one MB is 1,048,576 bytes. The latency of a record is the time from the call of
+`send` to the acknowledgement of the record. These producers send as fast as they can, so most of this time a record
+waits in the producer's buffer. The latency therefore says little about how fast the broker responds.
 """
 
 from __future__ import annotations
@@ -156,9 +157,10 @@ def _settings(bootstrap: str, workload: Workload, buffer_memory: int = BUFFER_ME
 
 
 def last_line(output: str) -> ProducerReport | None:
-    """Parse the output of a producer. Return the figures in its last line, the only line with percentiles.
+    """Return the figures from the last line that a producer has printed, or None if this line is missing.
 
-    Return None if the output contains no such line.
+    `output` is everything that the producer has printed. Only the last line contains percentiles, so the function
+    recognizes the line by them.
     """
     found = _LAST_LINE.search(output)
     if found is None:

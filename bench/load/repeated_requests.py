@@ -4,8 +4,8 @@ If a client encoded each request, the client would become the bottleneck long be
 encodes one request for each connection, and sends the same bytes again and again. Each connection has several requests
 in flight, as in Kafka's clients.
 
-The `Load` decodes only the first response on each connection, to check that it contains no error. Of each later
-response, the `Load` reads only the size, and skips the other bytes:
+A `Load` decodes responses only while it opens its connections, to check that its requests succeed. After that,
+it reads only the size of each response, and skips the bytes that follow:
     request   int32 size | header with correlation id 1 | body      the same bytes each time
     response  int32 size | size bytes, skipped
 """
@@ -145,9 +145,9 @@ class Load:
 def first_exchange(client: socket.socket, request: Request, version: int) -> bytes:
     """Send a request until its response contains no error. Return the encoded request.
 
-    After the creation of a topic, its partitions have no leader for a short time. The response then contains one of the
-    errors in TRANSIENT, and the function sends the request again. Raises PeerFailed for any other error. Also raises
-    PeerFailed if a request still fails after NEW_TOPIC_TIMEOUT seconds.
+    The partitions of a new topic have no leader for a short time. During this time, the response contains one of
+    the errors in TRANSIENT, and the function sends the request again. Raises PeerFailed if these errors do not end
+    within NEW_TOPIC_TIMEOUT seconds, and for any other error at once.
     """
     protocol, stream = ClientConnection("load"), client.makefile("rb")
     deadline = time.monotonic() + NEW_TOPIC_TIMEOUT

@@ -3,9 +3,9 @@
 This command is an example:
     python -m hmb.bench.load.share_member --bootstrap-server HOST:PORT --topic t --group g --start TIME [--explicit]
 
-All members of a run get the same start time (seconds since 1970). Each member joins the group immediately, and then
-waits until the start time before it sends its first ShareFetch request. So all members have their assignments when the
-first member begins to read.
+All members of a run get the same start time (seconds since 1970). Each member joins the group immediately, but
+sends its first ShareFetch request only at the start time. At this time, all members already have their
+assignments, so they all begin to read together.
 
 The last line of the output contains three numbers: the number of records, and the times (seconds since 1970) of the
 first and of the last poll that returned records. The member ends when no record arrives for IDLE seconds.

@@ -1,8 +1,9 @@
 """Writes a log with about ten records for each key, for a benchmark of compaction.
 
-Each record has a random key and a value of 100 bytes. A batch has 16 KB before compression, and a segment has 100 MB.
-A segment is "dirty" if a cleaner has not compacted it yet. A cleaner never compacts the active segment, so the active
-segment contains only one record:
+Each record has a random key and a value of 100 bytes. A batch contains 16 KB of records before compression, and
+a segment has 100 MB. A segment is *dirty* until a cleaner has compacted it. A cleaner never compacts the active
+segment. The benchmark therefore writes only one record into the active segment, so a cleaner can compact all
+other records:
     00000000000000000000.log   100 MB    dirty
     00000000000000820000.log   100 MB    dirty
     ...

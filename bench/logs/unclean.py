@@ -3,9 +3,9 @@
 A broker that starts with this log checks every batch and writes the indexes again. The log has one segment and no
 recovery point.
 
-The batches of the log come from an idempotent producer, because most producers are idempotent. The broker must
-therefore also rebuild the state of this producer. The timestamps increase from batch to batch, so that the time index
-contains entries.
+Most producers are idempotent, so the batches of this log contain the sequence numbers of an idempotent producer. When
+the broker checks the log, it must also rebuild its state for this producer. Each batch has a greater timestamp than the
+batch before it. Otherwise, the time index would get no new entries.
 
 The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch:
     offset  0   int64   base_offset

@@ -72,11 +72,11 @@ class Kafka082(Peer):
         return java(self.jars, "kafka.Kafka", str(self.directory / "server.properties"), options=options)
 
     def ready(self) -> bool:
-        """Return whether the broker answers and is registered in ZooKeeper.
+        """Return whether the broker answers requests and is registered in ZooKeeper.
 
-        The Metadata response of Kafka 0.8.2 lists no brokers while no topic exists. Therefore this method asks
-        ZooKeeper whether the broker is registered. The broker answers requests before it is registered, but clients
-        cannot create topics before the registration.
+        The broker answers requests before it is registered, but clients cannot create topics until it is. A client
+        cannot see the registration: while no topic exists, the Metadata response of Kafka 0.8.2 lists no brokers. This
+        method therefore asks ZooKeeper.
         """
         return brokers_known(self.port) is not None and self._is_registered()
 
@@ -84,10 +84,10 @@ class Kafka082(Peer):
         return b"/brokers/ids/" in self._ask_zookeeper(b"dump")
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait some seconds until ZooKeeper has removed the broker's registration.
+        """Send SIGKILL. Then wait until ZooKeeper has removed the broker's registration, but at most STOP_SECONDS.
 
-        If the old registration still existed at the next start, the broker would assume that another broker has the
-        same id.
+        Without this wait, ZooKeeper could still contain the old registration when the broker starts again. The broker
+        would then assume that another broker has the same id.
         """
         super().kill()
         deadline = time.monotonic() + STOP_SECONDS

@@ -1,8 +1,9 @@
 """Run a client program in a process of its own, and return its output, its CPU time and its memory.
 
-If a client ran in the process of the benchmark, both would share one interpreter lock and one memory. Therefore each
-client is a process that prints its figures. The system call `wait4` returns the CPU time and the peak memory of this
-process alone.
+Each client of a benchmark runs in a process of its own, and prints its results. In the process of the
+benchmark, the client and the benchmark would compete for one interpreter lock. It would also be impossible to
+measure their memory separately. When the client's process ends, the system call `wait4` returns the CPU time
+and the peak memory of this process.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ RUN_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Finished:
-    """The output and the costs of a program that has ended with exit code 0."""
+    """The output, the CPU time and the peak memory of a program that has ended with exit code 0."""
 
     output: str
     cpu_seconds: float  # the CPU time of all threads of the program and of its finished child processes
@@ -30,9 +31,9 @@ class Finished:
 
     @property
     def costs(self) -> dict[str, float]:
-        """The CPU time (seconds) and the peak memory (bytes) of the program: name -> value.
+        """The CPU time (seconds) and the peak memory (bytes), under the names that the stored results use.
 
-        The program is the client of a benchmark. Both names therefore begin with `client_` in the stored results.
+        The names begin with `client_`, because the program is the client in a benchmark.
         """
         return {"client_cpu_seconds": self.cpu_seconds, "client_max_bytes": float(self.max_resident_bytes)}
 

@@ -1,8 +1,8 @@
 """Reports: the results of benchmark runs, and the tables and charts that are made from them.
 
-A reader must be able to find the runs behind each figure in a table. Therefore a benchmark stores the results of each
-run as a sample, in a file and in a topic. Tables and charts are made only from samples. The benchmark commands, `hmb
-bench show` and the documentation make their tables with the same code.
+A reader must be able to find the runs from which each number in a table was calculated. A benchmark therefore stores
+the results of each run as a *sample*, in a file and in a topic. All tables and charts are made from these samples. The
+benchmark commands, `hmb bench show` and the documentation make their tables with the same code.
 
 Read in this order:
 1. `samples`        stores the results of each run as a sample, in a file and in a topic

@@ -1,14 +1,15 @@
 """Draws charts of benchmark results: a chart with dots, and a chart with curves.
 
-`dots` draws the usual chart. The chart has one panel for each measured figure, for example records/s. A panel has one
-line for each cell, for example a message size. In a line, each contestant, for example HMB, has a dot at the median of
-its rounds. A bar through the dot goes from the minimum to the maximum of the rounds:
+`dots` draws the usual chart. The chart has one panel for each measured quantity, for example records/s. Each
+row of a panel shows one task of the benchmark, for example to send messages of 100 B. A row has one dot for
+each program that did the task, for example HMB and Kafka. The dot shows the median of all rounds. The bar
+through the dot goes from the minimum to the maximum of the rounds:
     100 B, batch 195    |      -o-   -x-
     100 B, batch 1387   |              -o--   -x-
                         +----------------------------- records/s
 
-`curves` draws one curve for each measured figure. The x axis shows a size, for example the number of connections.
-Figures with the same unit share a panel.
+`curves` draws one curve for each measured quantity, for example a latency. The x axis shows how large the task
+was, for example the number of connections. Quantities with the same unit share a panel.
 
 Charts need matplotlib: `pip install 'hmb[docs]'`.
 """
@@ -34,14 +35,15 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 
 
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw a chart with dots. The chart has one panel for each measured figure, for example records/s.
+    """Draw a chart with dots. The chart has one panel for each measured quantity, for example records/s.
 
-    A chart can show several tasks (cells), for example messages of 10 B and messages of 100 B. The rates of two tasks
-    can be very different. On an axis for both rates, a small difference between two brokers is hard to see.
+    A chart can show several tasks, for example messages of 10 B and messages of 100 B. The rates of the two tasks
+    can be very different. If one axis shows both rates, a small difference between two brokers is hard to see.
 
-    In a chart with several tasks, each figure therefore has a second panel with ratios. A ratio is a value divided by
-    the value of the reference, for example Kafka, in the same task and round. The chart then leaves out each figure
-    without ratios (`Column.compare` is False). If the samples contain no reference, the chart has no ratios.
+    In a chart with several tasks, each quantity therefore has a second panel, which shows ratios. A ratio is a
+    value divided by the value of the reference, for example Kafka, in the same task and round. Such a chart does
+    not show quantities for which `Column.compare` is False, because they have no ratios. If the samples contain no
+    reference, the chart has no ratios.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -72,9 +74,10 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
 
 
 def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Mapping[str, Distribution]]) -> None:
-    """Draw the dots of one panel. Contestants that did the same task are drawn one below the other.
+    """Draw the dots of one panel. Dots for the same task are drawn one below the other.
 
-    `cells` contains one mapping for each task: name of a contestant -> values of this contestant.
+    `names` are the compared brokers or clients, for example HMB and Kafka. `cells` contains one mapping for each
+    task. A mapping maps a name to the values that were measured for this broker or client.
     """
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
@@ -101,9 +104,10 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
 
 
 def curves(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw the chart with curves: one panel for each unit, with one curve for each column that has this unit.
+    """Draw a chart with curves. The chart has one panel for each unit, for example ms.
 
-    The view has a function `x`, which returns the position of a sample on the x axis.
+    A panel contains one curve for each column of `view` that has this unit. The function `view.x` returns the
+    position of a sample on the x axis.
     """
     x = view.x
     assert x is not None
@@ -140,9 +144,10 @@ def panels_of(count: int, height: float = 4.2) -> tuple[Figure, Sequence[Axes]]:
 
 
 def draw_curve(panel: Axes, points: Mapping[float, Distribution], **style: Any) -> None:
-    """Draw a curve through medians. A vertical bar at each median goes from the minimum to the maximum.
+    """Draw a curve through the medians of measured values. Vertical bars show the ranges of the values.
 
-    `points` maps a position on the x axis, for example 100 connections, to the values that were measured there.
+    `points` maps each position on the x axis, for example 100 connections, to the values that were measured there.
+    At this position, the bar goes from the smallest value to the largest value.
     """
     if points:
         medians = [each.median for each in points.values()]
@@ -171,5 +176,5 @@ def finish_panel(panel: Axes, sizes: Sequence[float], label: str) -> None:
 
 
 def name_machine(figure: Figure, machine: str) -> None:
-    """Write the name of the machine below the title, so that a reader knows where the figures were measured."""
+    """Write the name of the machine below the title, so that a reader knows on which machine the benchmark ran."""
     figure.suptitle("\n".join(filter(None, (figure.get_suptitle(), machine))), fontsize="medium")

@@ -1,13 +1,13 @@
-"""Groups of sample files whose runs were made on the same machine and with the same scale.
+"""Groups the result files of benchmarks. The runs of one group have the same machine and the same scale.
 
-One median must not mix the figures of different machines. It must not mix the figures of full runs and of quick runs
-(`--scale 0.1`) either. An `Origin` names the suite, the machine and the scale of a file. Only files of the same origin
-share a table or a chart.
+A median is useful only if it is computed from similar runs. Runs on different machines are not similar, nor are a full
+run and a quick run (`--scale 0.1`). An `Origin` therefore names the benchmark (suite), the machine and the scale of a
+file. Files are combined in a table or a chart only if they have the same origin.
 
-If the user names no files, `hmb bench show` and `hmb bench plot` read the user's own runs in `hmb-bench/`. If this
-folder contains no runs, the commands read the published runs in `bench/results`. If several files have the same
-benchmark, machine and scale (`--scale`), the commands read only the newest of them. The older files may contain results
-of older code.
+The user can give names of files to `hmb bench show` and `hmb bench plot`. Without names, the commands read the user's
+own runs in `hmb-bench/`. If this folder contains no runs, the commands read the published runs in `bench/results`.
+Several files in the folder may have the same benchmark, machine and scale (`--scale`). The commands read only the
+newest of these files, because the older ones may contain results of older code.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class Origin:
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     """Read the files `paths`, or the newest files if `paths` is empty. Return the samples of each origin.
 
-    If two files have the same origin, the rounds of the second file get higher numbers than the rounds of the first
-    file. A ratio compares two runs of the same round, so it never compares runs of two files.
+    Each sample contains the number of its round, and a ratio compares two samples of the same round. It must not
+    compare samples of two files. If two files have the same origin, the function therefore gives new numbers to the
+    rounds of the second file. These numbers are greater than those of the first file.
 
     Raises OSError, InvalidSamples.
     """
@@ -112,10 +113,10 @@ def view_of(suite: str) -> SuiteReport:
 
 
 def file_suffixes(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """Return a suffix for the file names of charts: origin -> suffix. Charts of different origins get different files.
+    """Return for each origin a suffix for the file names of its charts. Two origins never write to the same file.
 
-    An origin is a benchmark (suite), with the machine and the scale of its runs. If a benchmark has several origins,
-    the suffix names the machine and the scale. If a benchmark has only one origin, the suffix is "".
+    An origin is a benchmark (suite), a machine and a scale. If a benchmark has only one origin, the suffix is
+    empty. Otherwise, the suffix contains the machine and the scale.
     """
     origins = list(origins)
     suites = [origin.suite for origin in origins]

@@ -19,10 +19,10 @@ from .origin import by_origin, file_suffixes, view_of
 def command(files: tuple[Path, ...], folder: Path) -> None:
     """Draw charts of stored runs, each as SVG and as PNG.
 
-    FILES are files with the results of benchmarks. Without FILES the command takes the newest run of each benchmark in
-    hmb-bench/, or else the newest published run. Only runs of the same machine and scale share a chart, and each chart
-    names its machine. The charts of `hmb bench thesis` also show the results in the bachelor thesis on which HMB is
-    based. The command needs matplotlib: pip install 'hmb[docs]'.
+    FILES are files with the results of benchmarks. Without FILES, the command takes the newest run of each
+    benchmark in hmb-bench/. If this folder contains no runs, it takes the newest published runs. A chart shows only
+    runs of the same machine and scale, and names the machine. The charts of `hmb bench thesis` also show the
+    results in the bachelor thesis on which HMB is based. The command needs matplotlib: pip install 'hmb[docs]'.
     """
     groups = by_origin(files)
     suffixes = file_suffixes(groups)

@@ -13,10 +13,11 @@ from .tables import text
 @click.command("show")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def command(files: tuple[Path, ...]) -> None:
-    """Print the tables of stored runs, even of a benchmark that was interrupted.
+    """Print the tables of stored benchmark runs. The tables also show runs that were interrupted.
 
-    FILES are files of samples. Without FILES the command takes the newest run of each benchmark in hmb-bench/, or else
-    the newest published run. Only runs of the same machine and scale share a table.
+    FILES are files of samples. Without FILES, the command reads the newest run of each benchmark in hmb-bench/. If
+    this folder contains no runs, the command reads the newest published runs. Runs on different machines or with
+    different scales are in separate tables.
     """
     for origin, samples in by_origin(files).items():
         click.echo(f"{origin.suite}: {origin}")

@@ -1,4 +1,4 @@
-"""Views: a view declares which tables and charts a benchmark has, and which runs and figures they show.
+"""Views: a view declares which tables and charts show the results of a benchmark.
 
 Each benchmark declares one `SampleView`. A view uses three terms:
 - A *contestant* is one of the things that a benchmark compares, for example a broker, a client or a layout of threads.
@@ -9,9 +9,10 @@ For example, `hmb bench produce` has ten tasks (cells): ten combinations of a me
 task, the benchmark compares two brokers (contestants): HMB and Kafka 4.3.0. Kafka is the reference, so the tables show
 HMB's values divided by Kafka's values.
 
-Each column of a table shows one measured number, for example the rate: its median and its range. If `Column.compare` is
-set, the next column shows the ratio to the *reference*, the contestant with which all others are compared. The last
-table summarizes the ratios of all cells.
+Each column of a table shows one measured number, for example the rate. It contains the median and the range of
+this number. If `Column.compare` is set, the next column shows a ratio: the number divided by the number of the
+*reference*. The reference is the contestant with which all others are compared. The last table summarizes the
+ratios of all cells.
 
 A view declares the tables and the charts of one benchmark. `hmb bench show` prints the tables, and `hmb bench plot`
 draws the charts. The documentation contains both.
@@ -39,7 +40,7 @@ Cells = dict[str, dict[str, list[Sample]]]  # cell -> contestant -> runs
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of the samples. A table shows it in a column, and a chart shows it in a panel."""
+    """A number that a benchmark measures, for example records/s. It has a column in a table and a panel in a chart."""
 
     key: str  # the name of the figure in a sample
     label: str  # the heading of the column, with the unit
@@ -60,9 +61,9 @@ class Column:
         return not any(math.isnan(self.value(run)) for run in runs)
 
     def text(self, runs: Sequence[Sample]) -> str:
-        """Return the text for a table: the median and the range of the figure in `runs`.
+        """Return the text for a table: the median and the range of the values that `runs` have for this column.
 
-        The text is empty if one of the runs has not measured the figure.
+        The text is empty if one of the runs has no such value.
         """
         if not self.measured(runs):
             return ""
@@ -95,10 +96,11 @@ class SampleView:
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title, and after some tables a second table that summarizes their ratios.
+        """Return one table for each title. Some of these tables are followed by a summary, which is a second table.
 
-        A ratio is a value divided by the value of the reference, for example HMB's rate divided by Kafka's rate. A
-        table has a summary if the benchmark has measured several tasks, or at least ROUNDS_FOR_VERDICT rounds.
+        The summary contains ratios: values divided by the value of the reference, for example HMB's rate divided by
+        Kafka's rate. A table has no summary if it compares nothing. Otherwise, it has a summary if it contains several
+        tasks or at least ROUNDS_FOR_VERDICT rounds.
         """
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
@@ -142,11 +144,11 @@ class SampleView:
     def ratio(
         self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
     ) -> Distribution | None:
-        """Compare a broker or a client with the reference in one task. Return the ratio of their values in each round.
+        """Divide the values of a contestant by the values of the reference. Return one ratio for each round of a task.
 
-        `contestants` contains the runs of all compared brokers or clients in this task: name -> runs. `name` and
-        `reference` are two of these names, for example "HMB" and "Kafka 4.3.0". Return None if both names are equal, or
-        if no round has a ratio.
+        The values are those of `column`, for example the rate. The contestants of a task are brokers or clients.
+        `contestants` contains their runs: name -> runs. `name` and `reference` are two of these names, for example
+        "HMB" and "Kafka 4.3.0". Return None if both names are equal, or if no round has a ratio.
         """
         if name == reference:
             return None
@@ -175,10 +177,11 @@ class SampleView:
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
         """Return a table that summarizes the ratios in all tasks (cells), or no table if nothing is compared.
 
-        With at least five rounds (ROUNDS_FOR_VERDICT), the table also names two groups of cells. In the first group, a
-        contestant was better than the reference in every round. In the second group, the contestant was worse in every
-        round. The result in a single cell can be chance: if the contestant and the reference are equally fast, one of
-        them wins all five rounds in 1 of 16 cells.
+        With at least five rounds (ROUNDS_FOR_VERDICT), the table also names the cells in which a contestant was better
+        than the reference in every round. It also names the cells in which the contestant was worse in every round.
+
+        One such cell proves little. If the contestant and the reference are equally fast, one of them still wins all
+        five rounds by chance in 1 of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:
@@ -202,11 +205,11 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: tasks in which HMB (for example) was better than Kafka, and tasks in which HMB was worse.
+    """Return two texts: the tasks in which a contestant was always better than the reference, and always worse.
 
     `found` maps the name of a task to the ratios of its rounds, for example HMB's rate divided by Kafka's rate. The
-    first text names the tasks in which HMB was better in every round. The second text names the tasks in which HMB was
-    worse in every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
+    first text names the tasks in which the contestant was better in every round. The second text names the tasks in
+    which it was worse in every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

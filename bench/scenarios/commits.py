@@ -15,8 +15,8 @@ Each connection commits the offsets 1, 2, 3 ... of its own partition for its own
 client is one process with one thread. It encodes a commit only once, and then only changes the offset in the encoded
 bytes. It therefore needs little CPU time, and the same time for each broker.
 
-A run counts only if no response contains an error, and if the last acknowledged offset of each group is the committed
-offset of this group.
+A run counts only if no response contains an error. In addition, the benchmark reads the committed offset of
+each group after the run. It must be the last offset that the broker acknowledged.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ VIEW = SampleView(
 
 
 def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[str, peers.Peer]:
-    """Start the brokers. Return a dict: name -> broker.
+    """Start the brokers. Return a dict that maps the name of each broker to the broker.
 
-    Each name ends with "on disk" or "in page cache". The end of the name says where the broker writes an offset commit
-    before it responds.
+    Each name ends with "on disk" or "in page cache". The broker responds to an offset commit when the commit is in
+    this place.
     """
     own, *others = broker_kinds(versus)
     found: dict[str, peers.Peer] = {f"{own.name}, on disk": own.make()}

@@ -8,17 +8,19 @@ The benchmark writes the log of one partition directly into files (`logs/compact
 log into the data directory of a new broker. So each broker begins with the same log, which no broker has compacted
 before.
 
-A broker does not report how long a compaction takes, so the benchmark measures the time from outside. At first, the
-topic has a high `min.compaction.lag.ms`, which prevents compaction. The measurement begins when a request sets this lag
-to 0. The measurement ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment. HMB
-and Kafka write this file after the compacted segments are in use.
+A broker does not report how long a compaction takes, so the benchmark measures the time from outside. At first,
+the setting `min.compaction.lag.ms` of the topic has a high value, which prevents compaction. The measurement
+begins when a request sets it to 0. The measurement ends when the file `cleaner-offset-checkpoint` contains the
+base offset of the active segment. HMB and Kafka write this offset only after the compacted segments have
+replaced the old ones.
 
 The CPU time is the time that the broker's process uses during the measurement. Java needs a warm-up. Before the
 measurement, each broker therefore compacts another topic with a third of the size.
 
-In both brokers, the cleaner has one thread, and no setting limits its speed. The cleaner's buffer for keys has the
-default size of 128 MB. Every 20 ms, the cleaner looks for a log to compact. A run counts only if the compacted log
-contains exactly one record for each key.
+In both brokers, the cleaner (the part that compacts logs) has one thread, and no setting limits its speed. Its
+buffer for keys has the default size of 128 MB. The cleaner looks every 20 ms for a log that needs compaction.
+After each run, the benchmark checks that the compacted log contains exactly one record for each key. Otherwise,
+the benchmark fails.
 """
 
 from __future__ import annotations

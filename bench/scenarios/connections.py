@@ -1,15 +1,16 @@
 """Measures the throughput of a broker with many connections and partitions, compared with one connection.
 
 These commands are examples:
-    hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
-    hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
+    hmb bench connections                                    # 1, 10, 100, 1000 connections, as many partitions
+    hmb bench connections --counts 1,1000 --partitions 2000  # 1 and 1000 connections, always 2000 partitions
 
 Each connection sends Produce requests with acks=1. A request contains one batch. Five requests of a connection are in
 flight at the same time.
 
-One thread of the client sends the requests of all connections (`load/repeated_requests.py`), so it needs about the same
-CPU time for any number of connections. The goal for HMB: 1,000 connections with 2,000 partitions reach at least 70 % of
-the throughput of one connection.
+A single thread of the client sends the requests of all connections (`load/repeated_requests.py`). The client
+therefore needs about the same CPU time for 1,000 connections as for one. If the throughput falls, the broker is the
+cause. The goal for HMB: 1,000 connections with 2,000 partitions reach at least 70 % of the throughput of one
+connection.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ def connections_and_partitions(sample: Sample) -> str:
 class ConnectionsView(SampleView):
     """The tables of `SampleView`, and one more table that shows how the throughput changes with more connections.
 
-    The benchmark runs with several numbers of connections, usually 1, 10, 100 and 1,000. The additional table divides
-    the throughput with each number by the throughput with the first number.
+    By default, the benchmark runs with 1, 10, 100 and 1,000 connections. The additional table then compares each
+    throughput with the throughput of one connection: it divides the first by the second. If the user chooses other
+    numbers, the first of them takes the place of 1.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
@@ -120,10 +122,11 @@ def command(
     records: int,
     seconds: float,
 ) -> None:
-    """Measure how the throughput of a broker changes with more connections and partitions.
+    """Measure how the throughput of a broker changes if it has more connections and partitions.
 
-    HMB and Kafka 4.3.0 run alternately. The option --counts lists the numbers of connections. The last table divides
-    each throughput by the throughput with the first number in this list, which is 1 by default.
+    HMB and Kafka 4.3.0 run alternately. The option --counts lists the numbers of connections to measure. The last
+    table compares each throughput with the throughput of the first number in this list. By default, the first
+    number is 1.
     """
     brokers = running_brokers(measurement.stack, bootstrap, versus)
     progress = measurement.progress(len(brokers) * len(counts) * measurement.round_count)

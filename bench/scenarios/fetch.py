@@ -4,9 +4,10 @@ These commands are examples:
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
-When a consumer has read all records, it continues to send Fetch requests, and their responses are empty. A full fetch
-names every partition. In a fetch session, the broker remembers the partitions, and a request names only partitions
-whose fetch offset has changed. In this benchmark no fetch offset changes, so such a request names no partition:
+When a consumer has read all records, it continues to send Fetch requests, and gets empty responses. A full
+fetch names every partition. In a fetch session, the broker remembers the partitions and their fetch offsets. A
+request then names only the partitions whose fetch offset has changed. In this benchmark, no fetch offset
+changes. A request in the session therefore names no partition:
     full           FetchRequest  topics: 1000 partitions     about 20 KB
     in a session   FetchRequest  session_id, epoch           about 60 B
 
@@ -57,7 +58,10 @@ VIEW = SampleView(
 
 @dataclass
 class FetchCost:
-    """The cost of all fetches of one kind until now: their number, their bytes, and the broker's CPU time."""
+    """The cost of all full fetches, or of all fetches in a session.
+
+    `cpu_seconds` is the broker's CPU time for all these fetches. `bytes` is the size of a single fetch.
+    """
 
     fetches: int = 0
     cpu_seconds: float = 0.0
@@ -92,9 +96,9 @@ class FrameClient:
     def send(self, request: Request, version: int) -> Any:
         """Send a request, and return its decoded response.
 
-        A caller that uses both `send` and `exchange` must make all its calls of `send` first. `send` decodes the
-        responses in the order of the requests. If a caller has read a response with `exchange`, a later call of `send`
-        still expects this response, and therefore raises ProtocolError.
+        The caller must not call `send` after `exchange`. `send` expects the responses in the order of the requests, but
+        it does not see a response that `exchange` has read. It would still expect this response, and raise
+        ProtocolError.
         """
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 

@@ -82,9 +82,9 @@ class GroupLoad:
 
 
 def prepare(broker: peers.Peer, partitions: int) -> None:
-    """Create topics with 100 partitions each, until there are `partitions` partitions. Wait for the group coordinator.
+    """Create `partitions` partitions, 100 in each topic, and wait until the group coordinator is ready.
 
-    Raises KafkaError, PeerFailed.
+    Raises KafkaError. Raises PeerFailed if the coordinator does not become ready.
     """
     for number in range(partitions // TOPIC_PARTITIONS):
         topics.create(broker.bootstrap, f"topic-{number}", partitions=TOPIC_PARTITIONS)

@@ -14,12 +14,13 @@ based (`thesis/cells.py`). All cells have acks=1, one partition, linger 0, no id
 The client is the same in every run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names
 another client. Each run has a new topic. A run counts only if the broker's log contains all sent records after the run.
 
-On a machine with two cores, the client needs most of the CPU time. A faster broker therefore hardly increases the rate,
-but it needs less CPU time for each record. The benchmark measures both the rate and the broker's CPU time for each
-record.
+On a machine with two cores, the client needs most of the CPU time, so the client limits the rate. A faster
+broker hardly increases the rate, but it needs less CPU time for each record. The benchmark therefore measures
+both the rate and the broker's CPU time for each record.
 
-A JVM needs much CPU time at first, because it compiles its code. All brokers therefore get a warm-up before the first
-run: each broker receives the same records for about `--warm-up` seconds.
+A JVM needs much CPU time at first, because it is still compiling its code. This would distort the results of a
+Kafka broker. All brokers therefore get a warm-up before the first run: each broker receives the same records
+for about `--warm-up` seconds.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ VIEW = SampleView(
 
 
 def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: float, progress: Progress) -> None:
-    """Send the same records to all brokers alternately. Stop after `seconds` seconds times the number of brokers."""
+    """Send the same records to each broker in turn, for about `seconds` seconds per broker."""
     end = time.monotonic() + seconds * len(brokers)
     progress.step("warm-up")
     for workload in itertools.cycle((SMALL_REQUESTS, WARM_UP)):
@@ -76,11 +77,11 @@ def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: 
 def workloads(
     cells: Sequence[int], record_size: int | None, batch_size: int | None, num_records: int | None
 ) -> list[Workload]:
-    """Return the workloads to measure. A workload has a message size, a batch size and a number of records.
+    """Return the workloads to measure: a workload that the user has chosen, or workloads from the list CELLS.
 
-    If the user has set at least one of these three values, return one workload with the user's values, and with default
-    values for the others. Otherwise, return some of the ten workloads in CELLS. `cells` contains their numbers, 1 to
-    10.
+    A workload has a message size, a batch size and a number of records. If the user has set any of these values,
+    return one workload with them. The other values are then defaults. Otherwise, return the workloads of CELLS
+    whose numbers (1 to 10) are in `cells`.
     """
     if record_size or batch_size or num_records:
         return [Workload(record_size or 100, batch_size or 16_384, num_records or 1_000_000)]

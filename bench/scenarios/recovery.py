@@ -6,21 +6,23 @@ These commands are examples:
     hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout
 
 First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark writes a segment
-(`logs/unclean.py`), and copies this segment into the directory of the partition. No recovery point covers this segment,
-so the broker checks the whole segment at its next start.
+(`logs/unclean.py`), and copies it into the directory of the partition. The recovery point is the offset below which
+all records are known to be on disk. It does not cover the copied segment, so the broker checks the whole segment at
+its next start.
 
-After the benchmark has killed the broker and copied the segment, it starts the broker. It measures the time from the
-start of the process to the broker's first response. Then the benchmark stops this broker cleanly, and measures a second
-start in the same way. The difference between the two times is the time of the recovery.
+After the kill and the copy, the benchmark starts the broker. It measures the time from the start of the process to
+the broker's first response. Then the benchmark stops the broker cleanly, starts it again, and measures the time of
+this second start. The second start needs no recovery. The first time minus the second time is therefore the time of
+the recovery.
 
-A run counts only if the broker has recovered the whole segment: after the first start, the end offset of the log is the
-end offset of the copied segment.
+A run counts only if the broker recovers the whole segment. To check this, the benchmark reads the end offset of the
+log after the first start. This offset must be the same as the end offset of the copied segment.
 
-The benchmark writes the log segment shortly before the broker reads it, so the segment is still in the page cache. The
-benchmark therefore measures the work of the CPU, but not the time to read from a disk.
+The benchmark writes the segment shortly before the broker reads it. The segment is therefore still in the page cache,
+and the broker does not read it from the disk. The benchmark thus measures the CPU's work, not the disk.
 
-The goal is to recover 1 GB in at most 2 s. The published runs of 2026-11-22 did not start a broker. They measured only
-how long the check of the log takes.
+The goal is to recover 1 GB in at most 2 s. The published results of 2026-11-22 come from an older version of this
+benchmark. It did not start a broker, and measured only how long the check of the log takes.
 """
 
 from __future__ import annotations
@@ -66,7 +68,11 @@ VIEW = SampleView(
 
 
 def measure(kind: BrokerKind, segment: Path, end: int) -> dict[str, float]:
-    """Kill a broker, copy `segment` into a partition of this broker, and start it again. Raises PeerFailed."""
+    """Measure how long a broker needs to start after a kill, and after a clean stop. Raises PeerFailed.
+
+    After the kill, the benchmark copies the segment in the folder `segment` into a partition of the broker. `end`
+    is the end offset that the partition must have after the recovery.
+    """
     broker = kind.make(config=CONFIG)
     try:
         broker.start()
@@ -90,8 +96,8 @@ def measure(kind: BrokerKind, segment: Path, end: int) -> dict[str, float]:
 def await_file(path: Path) -> None:
     """Wait until a file exists. Raises PeerFailed after 30 s.
 
-    This wait is necessary because Kafka sends its response to CreateTopics before it has created the directory of the
-    topic.
+    The benchmark waits for a file in the directory of a new topic. Kafka can respond to CreateTopics before it has
+    created this directory.
     """
     deadline = time.monotonic() + 30
     while not path.exists():

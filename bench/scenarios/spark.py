@@ -6,16 +6,17 @@ These commands are examples:
     hmb bench spark --only read --partitions 2 --num-records 500000
 
 Spark's connector needs four jars, in versions that fit the installed PySpark: spark-sql-kafka-0-10,
-spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sources run in the same Spark session with
-two cores. Spark runs four kinds of jobs:
-- read: Spark reads all records of a topic, with one and with two partitions. An aggregation uses every value.
-- filter: a topic contains the records of 30 days, four times as many records as the topics of the other jobs. Spark
-  aggregates the records of 7.2 hours, which are 1 % of the records in the topic. HMB's data source gets the filter from
-  Spark (option `pushFilters`), and reads these records only. The connector reads the whole topic. The rate counts all
-  records of the topic, so HMB's rate divided by the connector's rate says how many times faster HMB's query is.
-- write: Spark writes the same number of rows of 100 B into a topic.
-- stream: a producer sends `--rate` records/s for `--seconds` seconds, and Spark processes them in small batches. The
-  figures are the 50th and the 99th percentile of the time for one batch.
+spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sources run in the same Spark
+session, with two cores. There are four kinds of jobs:
+- read: Spark reads all records of a topic, and computes a sum over all values. One job reads a topic with one
+  partition, another job reads a topic with two partitions.
+- filter: Spark reads 7.2 hours of a topic that contains 30 days, which is 1 % of the records. This topic has
+  four times as many records as a topic of the read jobs. With the option `pushFilters`, HMB's data source gets
+  the filter from Spark and reads only these 7.2 hours. The connector reads the whole topic. The rate of both is
+  the number of records in the whole topic per second, so a higher rate means that the query ends earlier.
+- write: Spark writes as many rows to a topic as a read job reads. A row has `--record-size` bytes.
+- stream: a producer sends `--rate` records per second for `--seconds` seconds, and Spark processes them in
+  small batches. The results are the 50th and the 99th percentile of the time for one batch.
 
 The CPU time of a run includes the JVM and all processes that the JVM has started, for example Python workers. If other
 programs use the machine, the rows per CPU second are more reliable than the rows per second.
@@ -230,8 +231,9 @@ class SparkMeasurement:
 def spark_with(jars: Path | None) -> SparkSession:
     """Return a Spark session with two cores and HMB's data source.
 
-    With `jars`, the session also loads the jars in this folder. The function does not use `hmb.spark.session`, which
-    refuses the older versions of Spark that some connectors need. Raises PeerUnavailable.
+    If `jars` is a folder, the session also loads the jars in this folder. Some versions of the connector need an
+    old version of Spark. The function `hmb.spark.session` refuses old versions, so this function does not use it.
+    Raises PeerUnavailable if Spark is not installed, or if the folder does not contain the connector.
     """
     try:
         from pyspark.sql import SparkSession
@@ -313,10 +315,11 @@ def command(
 
 
 def _partitions(kind: str, chosen: list[int] | None) -> Sequence[int]:
-    """Return how many partitions the topics for one kind of job have, for example (1, 2).
+    """Return the numbers of partitions with which a kind of job runs.
 
-    With (1, 2), one job uses a topic with one partition, and another job uses a topic with two partitions. `chosen`
-    contains the user's numbers, or None for the default. A job of the kind "filter" always uses one partition.
+    For example, (1, 2) means one job with a topic of one partition, and one job with a topic of two partitions.
+    `chosen` contains the numbers that the user has chosen, or is None for the default. A job of the kind "filter"
+    always runs with one partition.
     """
     if kind == "filter":
         return (1,)

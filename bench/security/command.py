@@ -70,8 +70,8 @@ VIEWS = {
 class SecurityView:
     """The tables of the benchmark `security`.
 
-    Two tables compare HMB and Kafka: the rates over TLS, and the processor time of logins. The last table compares
-    HMB's figures with their goals, which are limits for the cost of TLS, of logins and of ACLs.
+    The first two tables compare HMB with Kafka: the rates over TLS, and the processor time of logins. The last
+    table compares the results of HMB with goals. A goal limits how much TLS, a login or ACLs are allowed to cost.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
@@ -90,9 +90,12 @@ VIEW = SecurityView()
 
 
 def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[float]]:
-    """Return the values to compare with GOALS: name of a goal -> the measured value of each round.
+    """Return the measured values for each goal in GOALS.
 
-    `by_suite` contains the results of all runs: name of the measurement (TLS, LOGIN or ACL) -> samples.
+    A key of the result is the name of a goal. The value contains one number for each round.
+
+    `by_suite` contains the samples of all runs. Its keys are the names of the three measurements: TLS, LOGIN and
+    ACL.
     """
     figures: dict[str, Sequence[float]] = {}
     for name, of_task in group_by(by_suite.get(TLS, []), task).items():
@@ -111,7 +114,8 @@ def figures_of(by_suite: Mapping[str, Sequence[Sample]]) -> dict[str, Sequence[f
 def warm_up(brokers: Sequence[SecuredBroker], workload: Workload, seconds: float) -> None:
     """Run all clients with all brokers as a warm-up, and make some logins. Nothing is measured.
 
-    The clients run for about `seconds` seconds for each broker. With two brokers, they run twice as long in all.
+    The clients run for about `seconds` seconds multiplied by the number of brokers. For example, with two brokers
+    and `seconds` = 5, the clients run for about 10 s.
     """
     end = time.monotonic() + seconds * len(brokers)
     for (run, client), secured in itertools.cycle(
@@ -165,13 +169,13 @@ def measure_acls(measurement: Measurement, records: int, progress: Progress) -> 
 @click.option("--num-logins", type=POSITIVE, default=500, show_default=True, help="Logins of a run.")
 @warm_up_option
 def command(measurement: Measurement, num_records: int, num_logins: int, warm_up_seconds: float) -> None:
-    """Measure the cost of TLS, of logins and of ACLs, with the goal beside each figure.
+    """Measure the cost of TLS, of logins and of ACLs, with the goal beside each measured value.
 
-    HMB and Kafka 4.3.0 run alternately, and Java's client and librdkafka send and read records over TLS. The command
-    needs the program openssl, which makes the certificates.
+    HMB and Kafka 4.3.0 run alternately, and Java's client and librdkafka send and read records over TLS. The
+    command needs the program openssl, which makes the certificates.
 
-    A change of HMB's code must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` measures
-    this: it compares this HMB with the HMB in CHECKOUT.
+    This command does not measure a broker without security. A change of HMB's code must not make such a broker
+    slower. To check this, use `hmb bench produce --versus CHECKOUT`. It compares this HMB with the HMB in CHECKOUT.
     """
     brokers = start_brokers(measurement.stack)
     workload = Workload(100, 16_384, num_records)

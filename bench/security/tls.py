@@ -1,7 +1,7 @@
 """Producers and consumers that use TLS: Kafka's performance tools, and librdkafka.
 
-The benchmark measures clients with two implementations of TLS: Java's own, and the one that librdkafka uses. The
-clients of many languages, for example confluent-kafka for Python, are built on librdkafka.
+The benchmark measures clients with two implementations of TLS: Java's implementation, and OpenSSL, which
+librdkafka uses. Clients for many languages are built on librdkafka, for example confluent-kafka for Python.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class JavaClient(TlsClient):
 
 
 class RdkafkaClient(TlsClient):
-    """The client librdkafka, which a benchmark calls through the Python package `confluent-kafka`.
+    """The client library librdkafka, which the benchmark calls through the Python package `confluent-kafka`.
 
-    By default, a consumer of librdkafka pauses for one second when its queue contains 100,000 records
-    (fetch.queue.backoff.ms). With these pauses, it reads about 130,000 records/s from a slow broker and from a fast
-    broker. The benchmark therefore turns the pauses off.
+    By default, a consumer of librdkafka stops fetching for one second when 100,000 fetched records wait in its
+    queue (fetch.queue.backoff.ms). The pauses limit the consumer to about 130,000 records/s, even if the broker is
+    much faster. The benchmark therefore turns the pauses off.
     """
 
     name = "confluent-kafka"
@@ -84,7 +84,7 @@ def fill(broker: SecuredBroker, workload: Workload) -> None:
 
 
 def produce(broker: SecuredBroker, client: TlsClient, workload: Workload) -> dict[str, float]:
-    """Run a producer once on a new topic, delete the topic, and return the figures of the run.
+    """Run a producer once on a new topic, delete the topic, and return the measured values.
 
     Raises PeerFailed if the log does not contain all records after the run.
     """
@@ -101,7 +101,7 @@ def produce(broker: SecuredBroker, client: TlsClient, workload: Workload) -> dic
 
 
 def consume(broker: SecuredBroker, client: TlsClient, workload: Workload) -> dict[str, float]:
-    """Run a consumer once, and return its figures. Raises PeerFailed if it does not read all records."""
+    """Run a consumer once, and return the measured values. Raises PeerFailed if the consumer misses records."""
     before = broker.plain.cpu_seconds()
     figures = client.consume(broker, workload.records)
     return {**figures, **broker.plain.costs_since(before)}

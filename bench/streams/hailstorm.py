@@ -73,10 +73,10 @@ COMPARISONS = (
 
 
 class WordCountView(SampleView):
-    """The tables of the benchmark `hailstorm`, which compares stream processors.
+    """Makes the tables of the benchmark `hailstorm`, which compares stream processors.
 
-    The last table compares pairs of stream processors that differ in only one choice. For example, it divides the rate
-    of Kafka Streams with exactly-once results by the rate of Kafka Streams with at-least-once results.
+    The last table compares pairs of stream processors that differ in only one property. For example, it shows the
+    speed of Kafka Streams with exactly-once results, divided by its speed with at-least-once results.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
@@ -90,10 +90,10 @@ class WordCountView(SampleView):
         return [*super().tables(samples), *price]
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return no summary of ratios, because the method `tables` adds a table of other ratios.
+        """Return no table, because this benchmark has its own table of ratios (see `tables`).
 
-        That table compares pairs of stream processors that differ in only one choice, for example exactly once or at
-        least once.
+        The usual summary compares all stream processors with one of them. The table of this benchmark compares pairs of
+        stream processors that differ in only one property, for example the delivery guarantee.
         """
         return []
 
@@ -142,7 +142,7 @@ def fill(servers: str, records: int, words: int) -> None:
 
 
 def count(name: str, servers: str, records: int) -> dict[str, float]:
-    """Run a stream processor once, and return its figures. Raises PeerFailed if it has not counted every record."""
+    """Run a stream processor once, and return the measured values. Raises PeerFailed if the word count is wrong."""
     command = [sys.executable, "-W", "ignore", "-m", word_count.__name__, name, servers, str(records)]
     if name in STREAMS:
         command = java(kafka_streams_jars(), str(JAVA_PROGRAM), servers, str(records), STREAMS[name])

@@ -2,9 +2,10 @@
 
 The x axis of a chart shows the batch size or the message size. The y axis shows MB/s on the wire.
 
-Each of the thesis's four scenarios has a curve. The first panel shows the rates of the thesis (tables 10.3 and 10.5).
-Each other panel shows the measured rates with one release of Kafka. A point is the median of the rounds. A bar through
-the point goes from the minimum to the maximum.
+Each panel has a curve for each of the thesis's four scenarios. The first panel shows the rates of the thesis
+(tables 10.3 and 10.5). Each other panel shows the rates that were measured with one release of Kafka. Each
+scenario is measured in several rounds. A point shows the median of these rounds, and a bar shows their minimum
+and maximum.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # (generation, sc
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:
-    """Group the rates of the measured runs by the release of Kafka, by the scenario's number, and by the workload.
+    """Group the rates of the measured runs by the release of Kafka, the scenario and the workload.
 
-    The result is a dict of dicts. For example, the key ("4.3.0", 2) means scenario 2 with Kafka 4.3.0. Its value maps
-    each workload (`Cell`) to the rates in MB/s of all its runs.
+    The result maps each pair (release, number of the scenario) to a dict. For example, ("4.3.0", 2) means scenario
+    2 with Kafka 4.3.0. The inner dict maps each workload (`Cell`) to the rates in MB/s of all its runs.
     """
     groups = group_by(samples, lambda run: (str(run.parameters["generation"]), int(run.parameters["scenario"])))
     return {
@@ -51,10 +52,10 @@ def rates_of(samples: Sequence[Sample]) -> Rates:
 
 
 def chart(benchmark: str, rates: Rates) -> Figure:
-    """Draw the chart of one benchmark: several batch sizes ("batch"), or several message sizes ("message").
+    """Draw the chart of one benchmark: the rates by batch size ("batch"), or by message size ("message").
 
-    The first panel shows the rates that the thesis of 2015 measured. The other panels show the rates that
-    `hmb bench thesis` measured.
+    The first panel shows the rates that the thesis of 2015 measured. The other panels show the rates that `hmb
+    bench thesis` has measured.
     """
     cells = BENCHMARKS[benchmark]
     generations = sorted({generation for generation, _ in rates if generation}) or [""]

@@ -6,14 +6,15 @@ These commands are examples:
     hmb bench thesis --scale 0.1                   # a tenth of the records, for a quick look
     hmb bench thesis --generations 4.3.0           # only one of the two releases of Kafka
 
-The thesis has four scenarios, each with a producer and a broker. In the scenarios 1 to 3, the producer, the broker or
-both are programs of Kafka. Each of these three scenarios runs with Kafka 4.3.0, and with Kafka 0.8.2.2, the last
-release of the series that the thesis used. Scenario 4 uses only HMB. The result is seven pairs of a producer and a
-broker.
+The thesis has four scenarios, each with a producer and a broker. In scenarios 1 to 3, the producer, the broker
+or both come from Kafka. The benchmark runs each of these scenarios with two releases: Kafka 4.3.0, and Kafka
+0.8.2.2, the last release of the series that the thesis used. In scenario 4, both come from HMB. Together, these
+are 3 * 2 + 1 = 7 pairs of a producer and a broker.
 
-The brokers start before the first run and serve all runs. Each run has its own topic. A cell is a message size and a
-batch size. In each round of a cell, all seven pairs of a producer and a broker run one after another. Other programs on
-the machine therefore slow down all pairs equally.
+The brokers start before the first run, and serve all runs. Each run has its own topic. A *cell* is one
+workload: a combination of a message size and a batch size. In each round of a cell, all seven pairs of a
+producer and a broker run one after another. If another program slows down the machine, it therefore slows down
+all pairs, and not only one of them.
 
 A run counts only if all records that the producer reports are in the log.
 """

@@ -26,10 +26,11 @@ MAX_REQUESTS, MAX_BYTES = 32, 4 * 1024 * 1024  # limits for the requests and the
 
 
 def send_batches(connection: Connection, partition: TopicPartition, batches: Iterable[bytes], timeout_ms: int) -> None:
-    """Append batches to an empty partition.
+    """Append batches to an empty partition. Their records get the offsets 0, 1, 2 and so on.
 
-    If another client writes to the partition at the same time, the batches do not get the expected offsets (0, 1, 2 and
-    so on). The function then raises KafkaError. Raises ConnectionFailed if the connection breaks.
+    If another client writes to the partition at the same time, the records get other offsets, and the function
+    raises KafkaError. It also raises KafkaError if the broker returns an error, or if the broker is older than
+    Kafka 0.11. Raises ConnectionFailed if the connection breaks.
     """
     version = connection.version_of(ProduceRequest, NEWEST_PRODUCE)
     if ProduceRequest.magic_of(version) != MAGIC:
@@ -50,9 +51,10 @@ def send_batches(connection: Connection, partition: TopicPartition, batches: Ite
 
 
 def _groups(batches: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Divide the batches into groups. The restore sends all batches of a group before it reads the first response.
+    """Divide the batches into groups. `send_batches` sends a whole group before it reads the first response.
 
-    A group has at most MAX_REQUESTS batches and, unless it has only one batch, at most MAX_BYTES bytes.
+    A group has at most MAX_REQUESTS batches and at most MAX_BYTES bytes. A batch that is larger than MAX_BYTES
+    becomes a group of its own.
     """
     group: list[bytes] = []
     size = 0

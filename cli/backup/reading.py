@@ -64,7 +64,7 @@ class Backup(ABC):
             yield name, checksum
 
     def _check(self, name: str, expected: str) -> int:
-        """Compare a file with its checksum. Return its size."""
+        """Return the size of a file in bytes. Raises CliError if the file does not have the checksum `expected`."""
         checksum, size = hashlib.sha256(), 0
         with self._open(name) as file:
             while chunk := file.read(CHUNK):

@@ -26,13 +26,13 @@ COLUMNS = ("topic", "partition", "log_end_offset", "offsets")
 @optional_topics_argument
 @cluster_options
 def command(path: Path, topics: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
-    """Create the TOPICS of the backup PATH with their records, their settings, and the offsets of groups.
+    """Restore TOPICS from the backup PATH: their records, their settings, and the offsets of groups.
 
-    Without TOPICS, restore all topics of the backup. The broker must not have these topics yet. The command first
-    checks all checksums of the backup, and changes nothing if a file is damaged.
+    Without TOPICS, restore all topics of the backup. The broker must not have these topics yet. First, the command
+    checks all checksums of the backup. If a file is damaged, the command changes nothing.
 
-    The last column of the output shows whether the records keep their offsets. If a partition did not begin at offset
-    0, or had gaps, its records get new offsets. The offsets of groups are then translated.
+    The last column of the output shows whether the records keep their offsets. If the offsets of a partition do not
+    begin at 0, or have gaps, the records get new offsets. The command then also translates the offsets of groups.
     """
     from .reading import opened
     from .restoring import check_target, restore_topics
@@ -66,7 +66,7 @@ def _selected(contents: BackupContents, topics: tuple[str, ...], path: Path) -> 
 
 
 def _in_topics(groups: dict[str, list[OffsetT]], topics: tuple[str, ...]) -> dict[str, list[OffsetT]]:
-    """Return the groups that have offsets in these topics, with only these offsets."""
+    """Return each group's offsets in these topics. Leave out groups that have no offset in these topics."""
     return {
         group: kept
         for group, offsets in groups.items()

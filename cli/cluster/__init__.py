@@ -4,10 +4,12 @@ All commands of this folder work in the same way. A command sends requests to th
 then makes one dict for each result. It prints the dicts as a table, or with `--json` as one JSON object per line
 (`shared/output.py`).
 
-The commands of this folder make one dict for each result. A key has the same meaning in all dicts. `topic` is the name
-of a topic, and `broker` is the id of a broker. `log_start_offset` is the offset of the first record of a partition.
-`log_end_offset` is the offset that the next record of the partition will have. If a command for several topics fails
-for one topic, the command continues with the next topic. At the end, the command reports all failures in one line.
+For each result, a command of this folder makes one dict. The keys have the same meaning in all dicts. `topic`
+is the name of a topic, and `broker` is the id of a broker. `log_start_offset` is the offset of the first record
+of a partition. `log_end_offset` is the offset that the next record of the partition will have.
+
+A command can have several topics as arguments. If it fails for one topic, it continues with the next topic. At
+the end, it reports all failures in one line.
 
 For example, `hmb topics describe weather` sends these three kinds of requests:
     Metadata          returns the partitions, their leaders and their replicas

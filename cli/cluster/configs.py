@@ -127,9 +127,9 @@ def describe(
 ) -> None:
     """Show the settings of a topic, a broker, the loggers of a broker, or a group.
 
-    Without SETTINGS, show only the settings that were set for this topic, broker or group. The source of a value is the
-    topic, broker or group itself (dynamic_topic_config ...), the defaults of all brokers, a broker's server.properties
-    (static_broker_config), or Kafka's default.
+    Without SETTINGS, show only the settings that were set for this topic, broker or group. The output also contains
+    the source of each value. For example, a value with the source dynamic_topic_config was set for this topic. The
+    source static_broker_config is a broker's server.properties, and the source default_config is Kafka's default.
     """
     from hmb.client.admin import raised
 

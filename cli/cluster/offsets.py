@@ -57,17 +57,16 @@ def command(
 
     Without TOPICS, show all topics.
 
-    The end offset is the offset after the last record of a partition. The column "span" shows the end offset minus the
+    The end offset of a partition is the offset of the next record. The column "span" shows the end offset minus the
     first offset. A partition contains at most this number of records. It contains fewer if compaction has removed
-    records, or if some of the offsets are transaction markers.
+    records, or if some offsets belong to transaction markers.
 
-    With --time, show the offset of the first record at or after a time in each partition. TIME has one of four forms: a
-    time such as 2026-02-14T10:30:00Z, a number of seconds or milliseconds since 1970, a time before now such as -1h30m,
-    or a word.
+    With --time, show the offset of the first record at or after TIME in each partition instead. Examples of TIME
+    are 2026-02-14T10:30:00Z, -1h30m (before now) and 1771065000 (seconds or milliseconds since 1970).
 
-    The words are earliest, latest, max-timestamp (the record with the greatest timestamp), earliest-local and
-    latest-tiered. Kafka's tool uses a number instead of each word: -2 for earliest, -1 for latest, -3 for
-    max-timestamp, -4 for earliest-local, and -5 for latest-tiered. TIME can also be one of these numbers.
+    TIME can also be a word: earliest, latest, max-timestamp (the record with the greatest timestamp),
+    earliest-local or latest-tiered. Kafka's tool has a number for each word, and TIME can be such a number, too: -2
+    for earliest, -1 for latest, -3 for max-timestamp, -4 for earliest-local, and -5 for latest-tiered.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -95,17 +94,18 @@ def command(
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
     """Return a row of the output for a partition: the offsets `first` and `last`, and their difference.
 
-    `first` is the log start offset.
-
-    `end` is the name of the column with the offset `last`: "log_end_offset" or "last_stable_offset".
+    `first` is the log start offset. `last` is the log end offset or the last stable offset. The name of its column
+    is `end`: "log_end_offset" or "last_stable_offset".
     """
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 
 def _at_time(partition: TopicPartition, name: str, listed: Any) -> dict[str, Any]:
-    """Return a row of the output for a partition, with the offset of the first record at or after a time.
+    """Return the row of the output for a partition and one value of the option --time.
 
-    If no record is at or after the time, the offset and the timestamp are None.
+    `name` is the value of the option. `listed` contains the offset and the timestamp that the broker has found for
+    this value. If one of them is -1, the row contains None instead. For example, both are -1 if all records are
+    older than the time.
     """
     values = {"time": name, "offset": listed.offset, "timestamp": listed.timestamp}
     return partition._asdict() | {key: None if value == -1 else value for key, value in values.items()}

@@ -55,9 +55,12 @@ def command(
 ) -> None:
     """Print the contents of a log's files: .log, .index, .timeindex, .txnindex, .snapshot, and checkpoints.
 
-    FILE can also be the directory of a partition, or the data directory of a broker. The command then prints all files
-    in the directory that are not empty, segment by segment. It reports damage on standard error, with the position of
-    the damage. The exit code is 5 if a file is damaged, and 1 if a FILE is not a file of a log.
+    FILE can also be the directory of a partition, or the data directory of a broker. The command then prints all
+    files in the directory, segment by segment. It leaves out empty files. If a file is damaged, the command reports
+    the position of the damage on standard error.
+
+    The exit code is 5 if a file is damaged. If no file is damaged, but a FILE does not belong to a log, the exit
+    code is 1.
     """
     from hmb.coordinator.journal_decoder import decode_offsets, decode_share_state, decode_transactions
     from hmb.storage.dump.entries import DumpOptions, View

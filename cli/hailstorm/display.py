@@ -17,8 +17,9 @@ from hmb.hailstorm.master import MasterState, Report
 class TopologyDisplay:
     """Makes a table with one row for each processor, from the reports that the processors send.
 
-    The column tuples/s shows how fast the number of tuples of a processor grows. When the number changes, the increase
-    is divided by the time since the previous change. If the number has not changed for 1.5 s, the rate is 0.
+    The column tuples/s contains the rate at which a processor's number of tuples grows. When the number changes,
+    the display divides the increase by the time since the previous change. For example, if the number grows by 200
+    in 0.5 s, the rate is 400. If the number has not changed for 1.5 s, the rate is 0.
     """
 
     def __init__(self, name: str) -> None:
@@ -81,7 +82,11 @@ def _position(figures: Mapping[str, Any]) -> str:
 
 
 def _short(clock: Clock, most: int = 4) -> str:
-    """Return a clock as text. If the clock has more than `most` partitions, return only the sum of its offsets."""
+    """Return a clock, which contains one offset for each partition, as a short text.
+
+    If the clock has more than `most` partitions, the text contains only the sum of the offsets and the number of
+    partitions.
+    """
     return str(clock) if len(clock) <= most else f"{sum(clock.values())} in {len(clock)} partitions"
 
 

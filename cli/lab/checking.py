@@ -91,10 +91,11 @@ def _process(folder: Path, answer: str, seed: int) -> Iterator[subprocess.Popen[
 
 
 def _results(events: list[dict[str, str | None]], output: str, answer: str, why_ended: str) -> list[Result]:
-    """Return one result for each requirement. `events` are the JSON objects that the process of the check has written.
+    """Return one result for each requirement. `events` are the JSON objects that the test process has written.
 
-    If the process ended in the middle of a test, the error of this test's requirement is `why_ended`. Raises
-    CheckFailed.
+    If the process ended during a test, the requirement of this test gets the error `why_ended`. The errors of all
+    later requirements say that they were not checked. Raises CheckFailed if the tests could not run, or if all
+    requirements fail for the same reason.
     """
     broken = [event["broken"] for event in events if "broken" in event]
     if broken:

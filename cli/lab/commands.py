@@ -1,9 +1,9 @@
 """`hmb lab`: exercises that teach how a broker works.
 
-`hmb lab start 4` creates the folder lab-04 in the current folder. After that, other commands such as `hmb lab check 4`
-work in three places: in the folder that contains lab-04, inside lab-04, and inside the folder of another lab, for
-example lab-05. Inside lab-04, `hmb lab check` needs no number. Each lab has a second exercise, which the option
-`--second` selects.
+`hmb lab start 4` creates the folder lab-04 in the current folder. You can run other commands, such as `hmb lab
+check 4`, in three places. These are lab-04 itself, its parent folder, and a neighboring lab folder such as
+lab-05. Inside lab-04, you can leave out the number: `hmb lab check`. Each lab has a second exercise, which you
+select with the option `--second`.
 """
 
 from __future__ import annotations
@@ -281,13 +281,13 @@ def export(number: int, target: str, exercise: Exercise) -> None:
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
 @click.pass_context
 def grade(ctx: click.Context, folder: Path, as_csv: bool) -> None:
-    """Check the answers of a whole class, which are in files DIR/STUDENT/lab-NN/answer.py.
+    """Check the answers of a whole class, in the files DIR/STUDENT/lab-NN/answer.py.
 
-    Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. DIR contains a folder for each student, and
-    STUDENT is the student's name. The command computes the seed of the random cases from this name.
+    DIR contains a folder for each student, and STUDENT is the student's name. The file second.py beside answer.py
+    contains the answer to the second exercise. The student's name selects the random cases of the checks.
 
-    If at least one student has submitted an answer to a lab, the command expects an answer from every student. It
-    prints a line for each missing answer, and the exit code is then 1.
+    If DIR contains an answer.py for a lab, every student must have an answer.py for this lab. The command prints a
+    line for each missing answer. The exit code is 1 if an answer is missing.
     """
     try:
         found = grading.submissions(folder)

@@ -28,7 +28,11 @@ def editor_text(page: str) -> str:
 
 
 def _answers_last(text: str) -> str:
-    """Move each text that the page hides, such as an answer, to the end, below a heading with its question."""
+    """Move each folded text of the page, for example an answer, to a section at the end of the page.
+
+    In this section, each text gets a heading. For example, the heading of the answer to question 2 is "Question 2".
+    At the old place of the text, a sentence names this heading.
+    """
     answers = ["\n## Answers\n"]
 
     def move(folded: re.Match[str]) -> str:

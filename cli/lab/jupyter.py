@@ -1,9 +1,9 @@
 """Convert the notebooks of the labs from MyST Markdown to Jupyter's format, or to a Python program.
 
-The notebooks of a lab are stored as text (MyST Markdown), which is easy to read, also in the output of `git diff`. In
-this text, code is between lines of three backquotes, and the first of these lines contains `{code-cell}`. Everything
-else is prose. Jupyter reads notebooks as JSON (nbformat 4.5). In this format, a notebook is a list of cells. Each cell
-contains a type (code or Markdown), and a list of its lines.
+The notebooks of a lab are stored as text in MyST Markdown. This text is easy to read, and so are its changes in
+the output of `git diff`. In the text, code is between lines of three backquotes, and the first of these lines
+contains `{code-cell}`. Everything else is prose. Jupyter itself reads notebooks as JSON (nbformat 4.5). In this
+format, a notebook is a list of cells. Each cell has a type (code or Markdown), and contains a list of lines.
 """
 
 from __future__ import annotations

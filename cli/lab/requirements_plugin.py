@@ -1,19 +1,21 @@
 """A plugin for pytest. It imports a student's answer, limits what the answer can do, and reports the results.
 
-An answer with a mistake can harm the student's machine. The plugin therefore sets limits. When the answer exceeds a
-limit, the student reads an error message for one requirement. These are the limits:
-- time: a timer (`signal.setitimer`) raises TooSlow in the answer after 20 s
-- processor time: one single call into C code can delay TooSlow; after 25 s of processor time in one test, the system
-  therefore ends the process (RLIMIT_CPU)
-- memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
+An answer with a mistake can harm the student's machine. The plugin therefore sets limits. If the answer exceeds
+a limit, the student reads an error message for one requirement. These are the limits:
+- time: after 20 s, a timer (`signal.setitimer`) raises TooSlow in the answer
+- processor time: the timer cannot interrupt a long call of C code; the system therefore ends the process after
+  25 s of processor time in one test (RLIMIT_CPU)
+- memory: above 2 GB, Python raises MemoryError in the answer (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
-- threads: the answer can start at most 128 threads and processes (RLIMIT_NPROC); the user root has no such limit
-- processes: an audit hook (PEP 578) lets the answer and its forks start at most 100 processes, also for the user root
-- folders: a second audit hook lets the answer change files only in the folder of the check
+- threads: the answer can start at most 128 threads and processes (RLIMIT_NPROC); the user root has no such
+  limit
+- processes: the answer and its forks can start at most 100 processes; an audit hook (PEP 578) checks this, also
+  for the user root
+- folders: the answer can change files only in the folder of the check; a second audit hook checks this
 
-A student's answer can fork the process that runs the tests. Both processes would then run the remaining tests, and each
-of these tests would have two results. The plugin therefore ends the new process when the current test ends, and ignores
-all its results.
+A student's answer can call `os.fork`, which copies the process that runs the tests. The new process would then
+run the remaining tests a second time, and each of these tests would have two results. The plugin therefore ends
+the new process at the end of the current test. It ignores the results of the new process.
 """
 
 from __future__ import annotations
@@ -152,7 +154,11 @@ def too_slow(number: int, frame: FrameType | None) -> None:
 
 
 def explain(error: BaseException) -> str:
-    """Return what the answer did wrong: the message of a failed check, or an exception and its line in the answer."""
+    """Return a description of what the answer did wrong.
+
+    If a check failed, this is the message of the check. If the answer raised an exception, the description contains
+    the exception, and the line of the answer that raised it.
+    """
     match error:
         case AssertionError() if not place(error):
             return str(error) or "the check fails"
@@ -191,12 +197,11 @@ def place(error: BaseException) -> str:
 def failed_call(error: BaseException) -> str:
     """Return the beginning of an error message, for example `lookup([(9, 100)], 8) raises `.
 
-    In the example, the check has called the function `lookup` of the answer, and this function has raised the
-    exception.
-
-    The check's own code can also raise the exception: for example, if an answer returns None, and the check uses None
-    as a list. In this case, the result contains the code of the check. If the traceback contains no line of the check,
-    the result is an empty text.
+    - If the answer's code has raised the exception, the text contains the call in the check. In the example, the
+      check calls the function `lookup` of the answer.
+    - If the check's own code has raised the exception, the text contains this code. For example, the answer returns
+      None, and the check uses None as a list.
+    - Otherwise the text is empty, for example if the traceback contains no line of the check.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]
@@ -215,10 +220,11 @@ def failed_call(error: BaseException) -> str:
 
 
 def value_of(argument: ast.expr, frame: FrameType) -> str:
-    """Return the value of one argument with which a test has called the student's code, as text for an error message.
+    """Return the value of an argument as text for an error message.
 
-    `argument` is the source code of the argument in the test, and `frame` contains the variables of the test. A long
-    value is shortened. If the value cannot be computed, return the source code of the argument.
+    A test has passed this argument to the student's code. `argument` is the source code of the argument in the
+    test, and `frame` contains the variables of the test. A long value is shortened. If the value cannot be
+    computed, return the source code.
     """
     source = ast.unparse(argument)
     try:
@@ -315,7 +321,7 @@ def limit_places(root: str) -> None:
 def limit_processes() -> None:
     """Let this process and its forks together start at most PROCESSES processes.
 
-    They share a counter in memory, which counts the processes that any of them has started.
+    All these processes share one counter in memory. Each of them increases the counter when it starts a process.
     """
     counter = mmap.mmap(-1, 8)
 

@@ -42,15 +42,16 @@ def keys_in(text: str) -> list[str]:
 
 
 class Keyboard:
-    """The keys of the terminal, which is the standard input."""
+    """A reader for the keys that the user presses in the terminal. It reads from standard input."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self, timeout: float) -> list[str]:
-        """Wait for keys for at most `timeout` seconds, and return their names.
+        """Wait at most `timeout` seconds until the user presses keys, and return the names of the keys.
 
-        If the terminal is closed, return the keys "escape" and "q", which end `hmb top`.
+        If no key is pressed, the result is empty. If the terminal is closed, the result is ["escape", "q"], as if the
+        user ended `hmb top`.
         """
         if not select.select([sys.stdin], [], [], timeout)[0]:
             return []

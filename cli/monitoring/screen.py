@@ -42,7 +42,7 @@ class ScreenTable(NamedTuple):
 
 
 class Screen:
-    """The choices of the user: a view, and for each table the sorting, the filter and the selected row."""
+    """The choices of the user of `hmb top`: the view, and the sorting, filter and selected row of each table."""
 
     def __init__(self, view: str) -> None:
         self.view = view
@@ -163,7 +163,7 @@ def _arranged(rows: list[Row], columns: Sequence[str], choices: Choices) -> list
 
 
 def _trend_lines(row: Row) -> list[str]:
-    """If the row is a group, return a line with the trend of its lag. Otherwise return an empty list."""
+    """If the row is a group, return a line that shows how its lag has changed. Otherwise return an empty list."""
     if "lags" not in row:
         return []
     lags = row["lags"]

@@ -2,8 +2,8 @@
 
 The user can name the source of the state in three ways:
     --state-url URL   the address that a broker of HMB has printed
-    --data-dir DIR    the directory with a file that contains this address
-    -b HOST:PORT      any broker, Apache Kafka included: the command reads the state through the broker's APIs
+    --data-dir DIR    the data directory of a broker of HMB, which contains a file with this address
+    -b HOST:PORT      the address of a broker of HMB or of Apache Kafka; the command reads the state through its APIs
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ class Fetch(Protocol):
     def __call__(self, seconds: int = 0) -> State:
         """Fetch the state. If `seconds` is not 0, also fetch the slowest requests of each API.
 
-        By default, a broker does not record its requests. This call starts a recording of `seconds` seconds, or
-        prolongs a recording that is in progress. The call does not wait for the end of the recording. Its result
-        contains, in `state["slowest"]`, the slowest requests that the broker has recorded until now.
+        Normally, a broker does not record its requests. A call with `seconds` starts a recording, or extends one that
+        is already running. The recording ends `seconds` seconds after the last such call.
+
+        The call does not wait for the end of the recording. It returns the slowest requests that the broker has
+        recorded so far, in `state["slowest"]`. The first call therefore usually finds none.
         """
 
 
@@ -114,7 +116,7 @@ def _is_given(name: str) -> bool:
 
 @contextmanager
 def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
-    """Yield an object that reads the state of a broker. The settings `client` name the broker."""
+    """Yield a reader for the state of a broker, and close the reader afterwards. `client` names the broker."""
     from hmb.monitoring.remote.reader import RemoteBroker
 
     broker = RemoteBroker(client.servers, **client.keywords)
@@ -157,9 +159,10 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
 def find_page(state_url: str | None, data_dir: str | None) -> str:
     """Return the link to a broker's web page. Raises CliError.
 
-    If `state_url` is None, read the link from a file in the broker's data directory `data_dir`. Otherwise `state_url`
-    is the link itself, or the address of the broker's state. The state must be on the same port as the page. The link
-    and this address then differ only in their paths.
+    If `state_url` is None, the function reads the link from a file in the broker's data directory `data_dir`.
+
+    Otherwise, `state_url` is the address of the broker's state, or the link itself. The broker must serve the state
+    and the page on the same port. The function then only replaces the path of the address by `/`.
     """
     if state_url is None:
         return _address_in(data_dir, "ui", "--ui")
@@ -184,7 +187,12 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 
 
 def fetch_state(url: str, seconds: int = 0) -> State:
-    """Fetch the state of a broker, and its slowest requests if `seconds` is not 0. Raises CliError."""
+    """Fetch the state of a broker from the address `url`. Raises CliError.
+
+    If `seconds` is not 0, also fetch the slowest requests that the broker has recorded so far. The broker then
+    records its requests for `seconds` more seconds. If only this second fetch fails, `state["missing"]` contains
+    the reason.
+    """
     state: State = _get_json(url)
     if seconds:
         parts = urlsplit(url)
@@ -210,10 +218,13 @@ def check_runs(link: str) -> None:
 
 
 def _get(url: str, accepts: Collection[int] = ()) -> bytes:
-    """Send a GET request to `url`, and return the body of the response. Raises CliError.
+    """Send a GET request to `url`, and return the body of the response.
 
-    If the address contains a name and a password, as in `https://alice:secret@host:9080/state`, send them in the header
-    Authorization. If the status of the response is one of `accepts`, return an empty body instead of raising an error.
+    The address can contain a name and a password, as in `https://alice:secret@host:9080/state`. The function sends
+    both in the header Authorization.
+
+    Raises CliError if the request fails, or if the status of the response is an error. If `accepts` contains this
+    status, the function returns an empty body instead.
     """
     parts = urlsplit(url)
     request = Request(f"{_place(url)}?{parts.query}")

@@ -44,9 +44,9 @@ def command(views: tuple[str, ...], source: StateSource, as_json: bool) -> None:
 
 
 def _parts(views: tuple[str, ...]) -> list[str]:
-    """Return the names of the parts of the state from which these views are made.
+    """Return which parts of the broker's state are necessary for `views`.
 
-    For example, the view "clients" is made from the part "connections".
+    For example, the view "clients" shows the part "connections" of the state.
     """
     names = {"partitions": "topics", "segments": "topics", "clients": "connections"}
     return list(dict.fromkeys(names.get(view, view) for view in views))

@@ -1,8 +1,8 @@
 """Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client.
 
-A row is a dict with a value for each column. Most rows also contain details that the table does not show, under the key
-PART. For example, the PART of a group's row is the group with all its members. When the user of `hmb top` opens this
-row with Enter, the module `opened.py` makes a table of the members from the PART.
+A row is a dict with a value for each column. Most rows also have the key PART, which is not a column. Its value is the
+part of the state from which the row was made. For example, the PART of a group's row is the group with all its members.
+When the user of `hmb top` opens this row with Enter, the module `opened.py` makes a table of the members from the PART.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TableView(NamedTuple):
 
 
 def missing(state: State) -> dict[str, str]:
-    """Return the parts that are missing in the state, as a dict: name of the part -> reason."""
+    """Return which parts of the state are not available, as a dict: name of the part -> reason."""
     found: dict[str, str] = state.get("missing", {})
     return found
 
@@ -61,7 +61,7 @@ def partitions(state: State) -> list[Row]:
 
 
 def groups(state: State) -> list[Row]:
-    """Return one row for each group, with the sum of its lags in records, and its longest lag in seconds."""
+    """Return one row for each group. It contains the total lag of all partitions (records), and the longest lag (s)."""
     return [_group(group, state) for group in state["groups"]]
 
 

@@ -1,7 +1,8 @@
 """Filters of `hmb consume`: regular expressions for the key, the value and the headers of a record.
 
-`hmb consume` prints a record only if all expressions match. As in grep, an expression matches if any part of the bytes
-matches. The bytes need not be text. A null key or value matches no expression.
+The user can give several expressions. `hmb consume` prints a record only if all of them match. As in grep, it
+is enough if an expression matches a part of the key, the value or the header. The expressions match bytes, so a
+key or value need not be text. No expression matches a null key or value.
 """
 
 from __future__ import annotations

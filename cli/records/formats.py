@@ -25,12 +25,15 @@ letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 `hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
 the format, such as `v`, becomes a placeholder.
 
-To print many records, `hmb consume` first makes a list for each letter of the format. For example, the list for the
-letter `v` contains the values of all records. After that, for each record, the operator `%` puts the entries of this
-record in all lists into the placeholders of the template. Functions written in C do both steps. A call of a Python
-function for each letter of each record would take three times as long.
+`hmb consume` prints many records in two steps. First, it makes a list for each letter of the format. For
+example, the list for the letter `v` contains the values of all records. Then it formats one record after the
+other: the operator `%` replaces each placeholder of the template with a field of the record. Functions written
+in C do both steps. If `hmb consume` instead called a Python function for each letter of each record, it would
+take three times as long.
 
-For example, a poll returns three records, and the format is `%p-%o:%v\n`:
+For example, a poll has returned three records, and the format is `%p-%o:%v\n`. The template contains one
+placeholder for each letter of the format. The columns contain the fields of the three records, with one column
+for each letter:
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
 """
@@ -67,10 +70,10 @@ def _length(name: str) -> Getter:
 
 
 class Letters(NamedTuple):
-    """The letters that may follow % in a format, each with a function that reads its field from a record.
+    """The letters that can follow % in a format. Each letter has a function that returns one field of a record.
 
-    The functions in `texts` return bytes or None. The functions in `numbers` return an int. Inside `%h{...}`, the
-    functions read from a header instead of a record.
+    The functions in `texts` return bytes or None. The functions in `numbers` return an int. For letters inside
+    `%h{...}`, the functions return a field of a header instead of a record.
     """
 
     texts: dict[str, Getter]
@@ -301,10 +304,10 @@ class FormatParser:
         return plain[name]
 
     def _argument(self, name: str) -> str:
-        """Parse the argument of a modifier with its brackets, and return it: for example `>I` for the text `[>I]`.
+        """Parse the brackets after a modifier's name, and return the text inside. For example, return `>I` for `[>I]`.
 
-        After the call, `_inside` is the position of the first character of the argument (an error message needs this
-        position), and `_position` is the position after the closing bracket.
+        After the call, `_position` is the position after the closing bracket. `_inside` is the position of the
+        first character of the returned text. Error messages need `_inside`.
         """
         start = self._position
         opening = self._text[start : start + 1]

@@ -1,8 +1,8 @@
-r"""The option `--property`: print records as kafka-console-consumer does, with its DefaultMessageFormatter.
+"""The option `--property`: print records as kafka-console-consumer does, with its DefaultMessageFormatter.
 
-A property such as `print.key=true` selects a part of a record. The parts are printed in the order of this list. The
-text of key.separator (by default a tab) is printed between two parts. The text of line.separator (by default a newline)
-is printed after the record:
+Properties select the parts of a record that are printed. For example, `print.key=true` prints the key. The
+selected parts are printed in the order of the list below. The text of key.separator (a tab by default) is
+printed between two parts, and the text of line.separator (a newline by default) after each record:
     print.timestamp   CreateTime:1645000000123
     print.partition   Partition:0
     print.offset      Offset:7

@@ -10,9 +10,9 @@ When a thread waits for the next line of a file object, no other thread can wake
 fails, `hmb produce` must end, but the next line may arrive hours later. `Lines` therefore has a method `stop`, with
 which another thread ends the wait.
 
-A thread that reads from a `Lines` object waits with select() for two things at once: for input, and for a byte from a
-socket. The method `Lines.stop`, which any other thread can call, sends a byte to this socket. So select() returns, and
-the waiting thread stops.
+A thread that reads from a `Lines` object calls select() to wait. The call returns when new input arrives, or when a
+byte arrives at a socket. Any other thread can call the method `Lines.stop`, which sends a byte to this socket. The
+waiting thread then continues, and stops reading.
 
 `Lines` yields a list of all lines that have arrived. The list contains one line from a terminal, or thousands of lines
 from a file.

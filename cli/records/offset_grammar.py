@@ -1,4 +1,4 @@
-r"""The option `-o`: where to start and where to stop, in the notations of rpk, kcat and Kafka's tools.
+"""The option `-o`: where to start and where to stop, in the notations of rpk, kcat and Kafka's tools.
 
 The option `-o` has these forms:
     start          from the oldest record
@@ -20,13 +20,15 @@ The option `-o` has these forms:
 In the option `-o`, the words beginning, earliest and oldest mean the same as `start`. The words latest and newest mean
 the same as `end`.
 
-In the option `-o` (`@T` or `@T1:T2`), a time can be a duration, which is added to another time:
-- T or T1 is a duration: it is added to the present time. `@-1h` starts one hour ago.
-- Only T2 is a duration: it is added to T1. `@2026-02-14:30m` is the first half hour of that day.
-- Both T1 and T2 are durations: both are added to the present time. `@-2h:-1h` ends one hour ago.
+In the option `-o` (`@T` or `@T1:T2`), a time can be a duration. The command adds the duration to another time:
+- T or T1 is a duration: the command adds it to the present time. `@-1h` starts one hour ago.
+- Only T2 is a duration: the command adds it to T1. `@2026-02-14:30m` is the first half hour of that day.
+- Both T1 and T2 are durations: the command adds both to the present time. `@-2h:-1h` starts two hours ago, and
+  ends one hour ago.
 
-In `@T1:T2`, a time such as 10:30:00 can contain colons. The program therefore cannot split the text at its first colon.
-Instead, one regular expression matches the whole text, and finds the colon between the two times.
+In `@T1:T2`, the times can contain colons too, for example 10:30:00. The first colon in the text is therefore
+not always the colon between T1 and T2, and the program cannot split the text there. Instead, one regular
+expression matches the whole text, and finds the right colon.
 """
 
 from __future__ import annotations
@@ -80,9 +82,10 @@ def parse_span(text: str) -> Span:
 
 
 def merge(spans: tuple[Span, ...]) -> Span:
-    """Combine the values of several options -o to one range.
+    """Combine the values of all options -o into one range.
 
-    Raises click.UsageError if two of them name a start, or if two of them name an end.
+    A value can contain the start of the range, the end, or both. Raises click.UsageError if several values contain
+    a start, or if several values contain an end.
     """
     merged = Span()
     for span in spans:

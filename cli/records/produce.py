@@ -49,11 +49,11 @@ TICK = 0.1  # seconds; with --rate, the command sends the records of each tick t
 @click.command(cls=GroupedCommand)
 @produce_options
 def command(**given: Any) -> None:
-    """Send each line of standard input to TOPIC as a record. With FILES, send each file as one record (-l: each line).
+    """Send each line of standard input to TOPIC as a record. With FILES, send each file (with -l: each line).
 
-    The value of a record is the text of one line, without the newline at the end. With --json, a line is a JSON object
-    with a value, and optionally key, headers, timestamp and partition. The command ends at the first record that cannot
-    be delivered.
+    The value of a record is the text of one line, without the newline at the end. With --json, each line contains a
+    JSON object. The object has a value, and optionally key, headers, timestamp and partition. The command ends at
+    the first record that cannot be delivered.
     """
     options = ProduceOptions(**given)
     topic, files = options.topic_and_files()
@@ -115,9 +115,9 @@ class ProduceTransaction(AbstractContextManager[None]):
         self.outcome = "; their transaction was aborted"
 
     def _abort_within_grace(self) -> None:
-        """Abort the transaction, but wait at most ABORT_GRACE.
+        """Abort the transaction, but wait at most ABORT_GRACE seconds until it is aborted.
 
-        If the abort does not reach the broker, the broker itself aborts the transaction after one minute.
+        If the broker receives no abort request, the broker itself aborts the transaction after one minute.
         """
         aborting = threading.Thread(target=self._abort_silently, daemon=True)
         aborting.start()
@@ -171,8 +171,8 @@ def _awaited(servers: str, tally: Tally, producer: Producer, limit: float) -> st
 def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: RecordInput, tally: Tally) -> None:
     """Send all records, and wait until they are delivered. If the delivery of a record fails, return at once.
 
-    If a line cannot be parsed, or if the producer refuses its record, wait until all earlier lines are delivered. Then
-    raise the error.
+    If a line cannot be parsed, or if the producer refuses the record of a line, wait for the records of all earlier
+    lines. Then raise the error.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -206,10 +206,11 @@ def _raise_error(tally: Tally, topic: str) -> None:
 
 
 def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: bool) -> Exception:
-    """Return the error, with advice for the user in its message.
+    """Return the error. For some errors, the message also contains advice for the user.
 
-    `is_here` is true if this client has refused the record, and false if the broker has refused the record. `partition`
-    is the partition of the record, or None if the record's key selects the partition.
+    `is_here` is true if the producer in this process has refused the record, and false if the broker has refused
+    the record. `partition` is the partition that the user has chosen. It is None if the user has chosen no
+    partition.
     """
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -227,8 +228,9 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
 def _divide(chunks: Iterator[Chunk], partition: int | None, count: int | None) -> Batches:
     """Divide chunks (lists of records) into parts. The producer sends each part with one call.
 
-    Each part has a partition, or None if the key of each record selects its partition. A chunk with a large value is
-    divided into single records. If `count` is not None, stop after `count` records.
+    The function yields each part with the number of its partition. The number is None if the key of each record
+    selects the partition. If a chunk contains a large value, the function divides the chunk into single records. If
+    `count` is not None, the function stops after `count` records.
     """
     left = count
     for chunk in chunks:
@@ -267,10 +269,10 @@ def _by_partition(chunk: Chunk) -> Batches:
 
 
 def _at_rate(chunks: Batches, rate: float, tally: Tally) -> Batches:
-    """Yield at most `rate` records per second.
+    """Yield records in small parts, so that the command sends at most `rate` records per second.
 
-    The function waits, yields as many records as belong to one TICK, and waits again. With a TICK of 0.1 s, for
-    example, it yields 10 records every 0.1 s for the rate 100.
+    The function waits between two parts. For example, with a rate of 100 and a TICK of 0.1 s, it yields 10 records
+    every 0.1 s.
     """
     width = max(1, int(rate * TICK))
     due = time.monotonic()

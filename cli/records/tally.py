@@ -81,13 +81,15 @@ class Tally:
     ) -> None:
         """Count the records of a chunk that was delivered or has failed.
 
-        `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered. If
-        `error` is not None, this error has caused the loss. In most cases, the record at the index `invalid` has caused
-        the error.
+        - `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered.
+        - `error` is the error that the producer has reported for the chunk, or None.
+        - `invalid` is the index of the record that has caused the error. If the broker does not name this record,
+          `invalid` is the index of another lost record.
+        - `caused_elsewhere` is true if a record of another chunk has caused the error.
 
-        The producer can put records of two chunks into one batch. If a record of chunk A is invalid, the broker refuses
-        the batch, so records of chunk B are lost too. The caller then sets `caused_elsewhere` for chunk B. The tally
-        reports the error of chunk A, even if the error of chunk B is known first.
+        For example, the producer puts records of the chunks A and B into one batch, and a record of A is invalid.
+        The broker refuses the whole batch, so records of B are lost too. For B, the caller sets `caused_elsewhere`.
+        The tally reports the error of A, even if it learns the error of B first.
         """
         with self._changed:
             del self._in_flight[chunk]
@@ -105,15 +107,16 @@ class Tally:
     def wait(self) -> None:
         """Wait until the broker has acknowledged all records, or until a record is lost.
 
-        The wait needs no limit: when the delivery timeout of a record is over, the producer reports it as lost.
+        This method has no timeout of its own, because it cannot wait forever. The producer reports a record as lost
+        when the record's delivery timeout has passed.
         """
         with self._changed:
             self._changed.wait_for(lambda: self.error is not None or not self._in_flight)
 
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
-        """Wait until each chunk of records is delivered or has failed.
+        """Wait until each chunk of records is delivered or has failed, but at most `at_most` seconds.
 
-        Stop waiting if no chunk has ended for `patience` seconds. Wait at most `at_most` seconds in total.
+        Stop waiting earlier if nothing happens for `patience` seconds: no chunk is delivered, and no chunk fails.
         """
         deadline = time.monotonic() + at_most
         with self._changed:
@@ -122,12 +125,11 @@ class Tally:
                     return
 
     def raise_error(self) -> None:
-        """If a record was lost, raise the error of the record that caused the loss.
+        """If a record was lost, raise the error that caused the loss.
 
-        `hmb produce` sends its records in chunks. The producer can put records of two chunks into one batch. If a
-        record of chunk A is invalid, the broker refuses the batch, so records of chunk B are lost too. If only the
-        error of chunk B is known, this method waits for the error of chunk A, at most CAUSE_TIMEOUT seconds. The error
-        of chunk A names the invalid record.
+        For example, the producer puts records of the chunks A and B into one batch, and a record of A is invalid.
+        The broker refuses the whole batch, so records of B are lost too. But only the error of A names the invalid
+        record. If the error of A is not known yet, this method waits for it for at most CAUSE_TIMEOUT seconds.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)
@@ -176,9 +178,9 @@ def _sum(chunks: Sequence[tuple[str, int]], what: str) -> str:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return whether the error proves that the record was not written.
+    """Return whether the error proves that the broker has not written the record.
 
-    After any other error, the broker may have written the record.
+    If the request timed out or the connection was lost, the broker may have written the record.
     """
     from hmb.protocol.errors import ErrorCode, KafkaError
 

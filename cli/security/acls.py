@@ -103,9 +103,11 @@ def remove(resources: AclResources, rights: AclRights, force: bool, client: Clie
 def _filters(resources: AclResources, rights: AclRights) -> list[AclBindingFilter]:
     """Return the filters for the ACLs to remove.
 
-    If the options name principals, the filters match exactly the ACLs that `hmb acls add` adds with the same options.
-    If the options name no principal, the filters match the ACLs of all principals. If the user leaves out another
-    option, for example the operation, the filters match each value of it.
+    If the options name principals, the filters match exactly the ACLs that `hmb acls add` adds with the same
+    options.
+
+    If the options name no principal, the filters match the ACLs of all principals on the named resources. If the
+    options also name no operation, the filters match all operations.
     """
     from hmb.client.admin import AclBindingFilter
 

@@ -27,10 +27,10 @@ iterations_option = click.option(
 
 
 def new_user_name(text: str) -> str:
-    """Return the text if a user with this name can log in. Raises click.BadParameter.
+    """Return `text` if it is a valid name for a new user. Otherwise raise click.BadParameter.
 
-    Kafka and HMB store any name that a client sends in AlterUserScramCredentials. But HMB refuses the login of a user
-    whose name contains a line break, because the name would add a false line to the broker's log.
+    Kafka and HMB store any name that a client sends in AlterUserScramCredentials. But HMB refuses the login of a
+    user whose name contains a line break. Such a name could add a forged line to the broker's log.
     """
     if not text:
         raise click.BadParameter("the name is empty")

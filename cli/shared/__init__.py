@@ -25,6 +25,8 @@ Read in this order:
 12. `interruption`   a Ctrl-C that waits for the end of a step
 13. `streams`        closed standard streams, full disks, and pipes that nobody reads any more
 
-Three more modules are only for commands that run a broker: `http_address` (the options for HTTP ports), `control` (a
-control port for faults) and `allocator` (less memory for the process of a broker).
+Three more modules are only for commands that run a broker:
+- `http_address` declares the options for the broker's HTTP ports.
+- `control` opens a control port, through which a test makes the broker fail on purpose.
+- `allocator` changes how the broker's process allocates memory, so that the process needs less.
 """

@@ -1,21 +1,21 @@
 """Change glibc's memory allocation, so that the process of a broker needs less memory.
 
-The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas per
-processor, and the threads of the process share these arenas. An arena does not return freed memory to the operating
-system at once. With many arenas, a process therefore keeps much freed memory. This module reduces the number of arenas
-to one.
+The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas
+per processor, and its threads share them. An arena keeps freed memory for later allocations, and does not return it
+to the operating system at once. A process with many arenas therefore keeps much memory that it does not use. This
+module limits the process to one arena.
 
-A broker has one thread for each connection. For example, ten threads handle requests, and each thread needs an array of
-16 MB. These arrays can be in several arenas (glibc's pools of memory). After the requests, the arenas can still keep
-150 MB of freed memory for a long time, so other programs cannot use this memory.
+For example, ten clients send large requests. The broker has one thread for each connection, and each of the ten
+threads allocates an array of 16 MB. glibc can place these arrays in different arenas. After the requests, the arenas
+can keep 150 MB of freed memory for a long time. Other programs cannot use this memory.
 
 With several arenas (pools of memory), several threads can allocate memory at the same time. In Python only one thread
 runs at a time, so one arena is as fast as several.
 
-The function `use_one_arena` makes two changes: the process has only one arena (pool of memory), and glibc returns large
-blocks to the operating system at once. The effect was measured after 124,000 invalid requests
-(tests/reliability/hostile.py). The resident memory of the broker is 102 MB without the changes, 79 MB with the first
-change, and 61 MB with both changes.
+The function `use_one_arena` makes two changes. First, the process has only one arena (pool of memory). Second, glibc
+returns large freed blocks to the operating system at once. For example, a test sends 124,000 invalid requests to a
+broker (tests/reliability/hostile.py). Afterwards, the resident memory of the broker is 102 MB without the changes, 79
+MB with the first change, and 61 MB with both changes.
 
 The function `use_one_arena` changes three settings of glibc's memory allocation. For each setting, it calls glibc's
 function `mallopt`. The manual page mallopt(3) describes these settings.

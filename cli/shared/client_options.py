@@ -64,8 +64,8 @@ class ClientConfig:
     def admin(self) -> Iterator[Admin]:
         """Open an `Admin` for a few requests.
 
-        If the broker does not respond for some seconds, print a line on standard error: what the command is waiting
-        for.
+        If the `with` block takes longer than three seconds, the user sees a line on standard error. It says that the
+        command is waiting for the broker.
         """
         with notice_about(self.servers), self.unwatched_admin() as admin:
             yield admin
@@ -108,7 +108,7 @@ def producer_settings() -> Mapping[str, Setting]:
 
 
 def consumer_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Consumer`: Kafka's name -> setting."""
+    """Return the settings of an `hmb.Consumer`. The keys of the result are Kafka's names of the settings."""
     from hmb.client.consuming.settings import CONSUMER_SETTINGS
 
     return CONSUMER_SETTINGS

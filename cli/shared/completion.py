@@ -1,8 +1,8 @@
 """Complete names on the command line that only a broker knows: topics, partitions, groups and settings.
 
-When the user presses Tab, the shell calls `hmb`, and click calls one of the functions in this module with the
-unfinished line. The function sends a request to the broker that the line names. The function waits at most one second
-for the response, because the user cannot type meanwhile. If no broker responds, the function returns no names.
+When the user presses Tab, the shell starts `hmb`, and click calls one of the functions in this module. The function
+gets the unfinished line, and asks the broker that this line names. While it waits for the response, the user cannot
+type. The function therefore waits at most one second. If no broker responds, it returns no names.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
-    """Return the partitions of each topic whose name is a word of the unfinished line.
+    """Return the partitions of each topic that the unfinished line names.
 
-    The function does not know which word of the line names the topic, because click assigns the words to arguments only
-    when the line is complete. The function therefore treats each word as a possible name of a topic.
+    As long as the line is unfinished, click does not know which word is the argument with the topic. The function
+    therefore treats each word of the line as a possible topic name.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}

@@ -10,9 +10,10 @@ what to do. These are the exit codes:
     5    damage: a file or a record is damaged
     130  interrupted by Ctrl-C
 
-If a user can cause or repair an error, `report` prints one line for it. For any other exception, Python prints a
-traceback. `report` adds a note to this exception, and Python prints the note after the traceback. The note says that
-the error is a bug in HMB, unless code of the user has raised it: `hmb hailstorm` runs such code.
+If a user can cause or repair an error, `report` prints one line for it. For any other exception, Python prints
+a traceback, and below it a note that `report` has added. The note says that the error is a bug in HMB if the
+user's own code has not raised it. For example, `hmb hailstorm` runs code of the user. An OSError gets no note,
+because its cause can be outside of HMB, for example a full disk.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ class CliError(Exception):
 def report(error: Exception) -> int | None:
     """Print one line for an error that a user can cause or repair, and return the exit code.
 
-    For any other error, print nothing and return None. The caller then raises the error again, so that Python prints a
-    traceback.
+    For any other error, print nothing and return None. The caller then raises the error again, so that Python
+    prints a traceback.
 
-    Before `report` returns None, it adds a note to the error, unless the error is an OSError. The note says that the
-    error may be a bug in HMB. Python prints the note after the traceback.
+    Before it returns None, `report` adds a note to the error. Python prints the note after the traceback. The note
+    says that the error is a bug in HMB if the user's own code has not raised it. An OSError gets no note, because
+    its cause can be outside of HMB, for example a full disk.
     """
     known = _explain(error)
     if known is None:

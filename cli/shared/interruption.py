@@ -1,12 +1,12 @@
 """Delay Ctrl-C until a step of a command has ended.
 
-When the user presses Ctrl-C, Python can raise KeyboardInterrupt at any point of the main thread. `hmb produce` queues
-many records in one step. If KeyboardInterrupt stopped this step in the middle, some records would be queued but not
-counted. `uninterrupted` therefore stores the signal, and raises KeyboardInterrupt when the step has ended.
+Ctrl-C can raise KeyboardInterrupt at any point of the main thread. For example, `hmb produce` queues many
+records and counts them in one step. If Ctrl-C interrupted this step, some queued records would not be counted.
+`uninterrupted` therefore remembers the Ctrl-C, and raises KeyboardInterrupt only when the step has ended.
 
-A step of a command can take long, for example if the producer's buffer is full and the broker does not respond. If the
-step still runs some seconds after the first Ctrl-C, `uninterrupted` raises KeyboardInterrupt in the middle of the step.
-If the user presses Ctrl-C a second time, `uninterrupted` raises KeyboardInterrupt at once.
+A step can take very long, for example if the producer's buffer is full and the broker does not respond. So
+`uninterrupted` delays Ctrl-C only for some seconds. After this time, it raises KeyboardInterrupt in the middle
+of the step. If the user presses Ctrl-C a second time, it raises KeyboardInterrupt at once.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def print_json(value: object) -> None:
 
 
 def print_result(fields: Mapping[str, object], text: str, as_json: bool) -> None:
-    """Print the result of a change: `fields` as a line of JSON, or the line `text`."""
+    """Print what a command has changed. If `as_json` is true, print `fields` as JSON. Otherwise print `text`."""
     if as_json:
         print_json(fields)
     else:
@@ -41,7 +41,7 @@ def print_result(fields: Mapping[str, object], text: str, as_json: bool) -> None
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
-    """Print these columns of the rows as a table, or all fields of the rows as JSON. For no rows, print nothing."""
+    """Print rows as JSON with all fields, or as a table with the given columns. Without rows, print nothing."""
     if as_json:
         for row in rows:
             print_json(row)

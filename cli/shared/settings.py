@@ -38,10 +38,10 @@ def read_settings(path: str | Path | None) -> dict[str, str]:
 
 
 def plain_values(properties: Mapping[str, str], origin: str) -> dict[str, str]:
-    """Return the settings. A value with a unit becomes a number: for example, `1h` becomes `3600000` (ms).
+    """Return the settings, with units converted to numbers: for example, `1h` becomes `3600000` (ms).
 
-    Raises CliError for a wrong value. The message begins with `origin` and the name of the setting: `origin` says where
-    the setting comes from, for example from a file.
+    Raises CliError if a value cannot be converted. The error message begins with `origin`, which says where the
+    settings come from, for example the path of a file. The name of the wrong setting follows.
     """
     found = {}
     for name, value in properties.items():

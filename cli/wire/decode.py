@@ -151,9 +151,12 @@ def _is_file(word: str) -> bool:
 
 
 def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
-    """Return the name of the input, and its bytes as a list of blocks. Raises CliError.
+    """Return the name of the input, and its bytes as a list of blocks.
 
-    The list has several blocks if the input is a dump of several messages or connections.
+    The list usually has one block. A hex dump of several messages can have one block for each message. If the input
+    contains captured packets, each direction of a connection is a separate block.
+
+    Raises CliError if the input is wrong, for example if it is empty.
     """
     from .hex_input import HalfByte, HexError, read_bytes
 
@@ -173,7 +176,11 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
-    """Yield the messages of all pieces. A response belongs to an earlier request with the same correlation id."""
+    """Yield all messages in the pieces (blocks of bytes), in their order.
+
+    The bytes of a response do not show its API. The function takes the API from an earlier request with the same
+    correlation id.
+    """
     # The requests that were found so far, by correlation id. Several connections can use the same correlation id, so
     # each id has a list of requests. The newest request comes first.
     asked: dict[int, list[WireFrame]] = {}
@@ -230,7 +237,11 @@ def _response_to(request: WireFrame, wire: memoryview) -> WireFrame:
 
 
 def _has_request_header(frame: WireFrame) -> bool:
-    """Return whether the bytes begin with a request header. The client id in the header must be printable text."""
+    """Return whether the bytes begin with the header of a request.
+
+    Other bytes can look like a header by chance. The client id in the header must therefore be printable and not
+    empty.
+    """
     from hmb.protocol.errors import ProtocolError
 
     try:

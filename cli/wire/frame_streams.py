@@ -4,21 +4,22 @@ This module uses no sockets. A connection has two streams, one for each directio
 passes the bytes to a stream, and sends the bytes that the stream returns. A stream changes only the addresses in
 responses, and returns all other bytes unchanged.
 
-A stream can keep bytes for some time, for two reasons. First, a stream keeps the first bytes of a frame (the *head*)
-until these bytes show which message the frame contains. Second, a stream keeps a response with addresses until the
-response is complete, because the addresses can be changed only then.
+A stream does not always return bytes at once. First, it keeps the beginning of a frame (the *head*) until the
+head shows which message the frame contains. Second, if the message is a response with addresses of brokers, the
+stream keeps the whole response. It can change the addresses only when the response is complete.
 
-The proxy between a client and a broker sends only bytes that a stream has returned. The stream shows a frame (one
-message) before it returns the last byte of the frame. The broker cannot answer a request before it has the last byte of
-the request. So each request is shown before its response.
+Each request is shown before its response. A stream shows a frame (one message) before it returns the last byte
+of the frame. The proxy sends only bytes that a stream has returned. So when the broker receives the last byte
+of a request, the request has already been shown. The broker cannot answer earlier, because it needs the whole
+request.
 
 Three rules limit what a stream keeps and shows:
-- A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without
-  decoding them.
+- A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the other bytes
+  without decoding them.
 - If a stream receives bytes that cannot be a frame, it returns these bytes and all later bytes unchanged. The
-  connection still works, but no more frames are shown.
-- A response belongs to the oldest request with the same correlation id. A broker responds in the order of the requests.
-  So if an older request still has no response, it will never get one, and the stream forgets this request.
+  connection still works, but the stream shows no more frames.
+- A response belongs to the oldest request with the same correlation id. Brokers answer the requests of a
+  connection in their order. So requests before this one will never get a response, and the stream forgets them.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ class OpenRequests:
             self._requests.append(request)
 
     def take(self, correlation_id: int) -> OpenRequest | None:
-        """Remove and return the oldest request with this id. Also remove all requests that were sent before it.
+        """Remove and return the oldest request with this correlation id. Also remove all older requests.
 
-        A broker responds in the order of the requests, so the requests before it will never get a response. If no
-        request has this id, remove nothing, and return None.
+        A broker answers requests in their order, so the older requests will never get a response. If no request has
+        this correlation id, remove nothing, and return None.
         """
         with self._lock:
             if not any(request.correlation_id == correlation_id for request in self._requests):
@@ -123,7 +124,7 @@ class _FrameStream(ABC):
         return b"".join(out)
 
     def rest(self) -> bytes:
-        """Return the bytes that the stream still keeps when the connection ends in the middle of a frame."""
+        """Return the bytes of an incomplete frame that were not passed on yet. Called when the connection has ended."""
         return bytes(self._kept) if self._is_held or not self._left else b""
 
     def _has_bad_size(self) -> bool:
@@ -134,9 +135,10 @@ class _FrameStream(ABC):
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
-        """Read the first bytes of a frame. Then decide whether to pass them on now, or only when the frame is complete.
+        """Read the head of a frame. Then decide whether to pass it on now, or only when the frame is complete.
 
-        If the first bytes are not the beginning of a frame, the stream passes all further bytes on unchanged.
+        The head consists of the first bytes of a frame, for example its size and its correlation id. If the bytes
+        cannot be a head, the stream passes on these bytes and all later bytes unchanged.
         """
         if self._has_bad_size():
             is_tls = not self._position and self._kept.startswith(TLS_HANDSHAKE)
@@ -174,9 +176,10 @@ class _FrameStream(ABC):
         self._is_held = False
 
     def _must_hold(self) -> bool:
-        """Return whether the stream must keep all bytes of the present frame until it is complete.
+        """Return whether the stream must keep the current frame until all bytes of the frame have arrived.
 
-        This is the case for a response with addresses, because the stream changes the addresses.
+        This is necessary for a response that contains addresses of brokers. The stream can change the addresses only
+        when the response is complete.
         """
         return False
 
@@ -187,9 +190,9 @@ class _FrameStream(ABC):
         `wire` contains the bytes of the frame. If the frame has more than MAX_KEPT bytes, `wire` contains only the
         first MAX_KEPT bytes.
 
-        If the stream has kept the whole frame until now (`_is_held`), the proxy sends the returned bytes. A stream does
-        this only with responses that contain addresses. The proxy has already sent the bytes of every other frame, so
-        the returned bytes are not used.
+        The stream keeps a response with addresses until the response is complete (`_is_held`). It then passes on the
+        bytes that this method returns. The stream passes on all other frames without waiting, and ignores the returned
+        bytes.
         """
 
 

@@ -3,10 +3,10 @@
 The proxy of `hmb sniff` takes the place of the broker, so it needs the broker's private key and certificate:
     client  <--TLS with the broker's key-->  proxy  <--TLS, the proxy is a client-->  broker
 
-Two threads of the proxy use each connection at the same time: one reads, and one writes. Python's module `ssl` does not
-allow two threads to use one TLS socket at the same time. `OpenedTls` therefore reads from an ordinary socket, and
-writes to it. It uses the module `ssl` only to encrypt and decrypt bytes in memory, and a lock lets only one thread do
-this at a time.
+Two threads of the proxy use each connection at the same time: one reads, and the other writes. Two threads must
+not use a TLS socket of Python's module `ssl` at the same time. `OpenedTls` therefore uses an ordinary socket
+for the encrypted bytes. It uses `ssl` only to encrypt and decrypt bytes in memory. A lock lets only one thread
+encrypt or decrypt at a time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class OpenedTls:
     """A connection with TLS. It has the methods of a socket that the proxy uses."""
 
     def __init__(self, plain: socket.socket, context: ssl.SSLContext, server_name: str | None) -> None:
-        """Make the TLS handshake: as the client of `server_name`, or as the server if `server_name` is None.
+        """Make the TLS handshake as a client or as a server. Raises OSError if the handshake fails.
 
-        Raises OSError if the handshake fails.
+        If `server_name` is None, this side is the server. Otherwise this side is the client, and the other side must be
+        the server `server_name`.
         """
         self._plain = plain
         self._lock = threading.Lock()  # guards the fields below; its holder takes no other lock
@@ -74,9 +75,10 @@ class OpenedTls:
             self._plain.sendall(encrypted)
 
     def shutdown(self, how: int) -> None:
-        """End the sending, the receiving or both, as the method `shutdown` of a socket does.
+        """Stop sending, receiving or both, as the method `shutdown` of a socket does.
 
-        If `how` is SHUT_WR, first send the message with which TLS marks the end of the bytes.
+        If `how` is SHUT_WR (stop sending), first send the TLS message which means that no more data
+        follows.
         """
         if how == socket.SHUT_WR:
             with self._order:

@@ -4,16 +4,17 @@ In the proxy, each message passes through one of the two streams of its connecti
     client  --request-->   RequestStream    --request-->   broker
             <--response--  ResponseStream   <--response--
 
-The proxy connects each client to a broker. One thread passes on the requests, and another thread passes on the
-responses. Each thread receives bytes, passes them to its stream (`frame_streams`), and sends the bytes that the stream
-returns. The proxy has no queue. For example, if a client reads slowly, `sendall` waits, and the thread receives no more
-bytes from the broker. The broker must therefore also wait. When one side stops sending, the proxy also stops sending to
-the other side.
+For each client, the proxy opens a connection to a broker. One thread passes on the requests, and another thread passes
+on the responses. Each thread receives bytes, passes them to its stream (`frame_streams`), and sends the bytes that the
+stream returns. The proxy stores no messages in a queue. If a client reads slowly, the thread waits in `sendall` and
+receives no more bytes, so the broker must also wait. When one side stops sending, the proxy reports this to the other
+side.
 
-A response can contain the addresses of further brokers. The proxy opens a listener for each of these brokers, on the
-next free port. In the response, the proxy replaces the address of each broker by the address of the proxy's listener
-for this broker (`readdressing`). If the cluster has only one broker, the proxy uses the first listener for it. So the
-proxy works even if the response contains another host name than the user has typed.
+A response can contain the addresses of brokers. If a client connected to these addresses, its messages would
+not pass through the proxy. The proxy therefore opens a listener for each broker, on the next free port. In the
+response, it replaces the address of the broker by the address of the listener (`readdressing`). If the cluster
+has only one broker, the proxy always uses its first listener for this broker. The response may therefore
+contain another host name than the user has typed.
 """
 
 from __future__ import annotations
@@ -105,9 +106,10 @@ class Proxy:
     # Listeners
 
     def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
-        """Open a listener at the address `at`, and return its address. Raises OSError if the port is in use.
+        """Open a listener at the address `at`, and return the address of the listener.
 
-        When a client connects to the listener, the proxy connects to the first of `servers` that can be reached.
+        If `at` has the port 0, the operating system chooses a free port. Raises OSError if the port is in use. When a
+        client connects to the listener, the proxy connects to the first address in `servers` that it can reach.
         """
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         listener = socket.create_server(at, family=family, backlog=BACKLOG)
@@ -131,10 +133,14 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the address of the proxy's listener for `broker`. If the proxy has no listener for it yet, open one.
+        """Return the address at which the client can reach `broker` through the proxy.
 
-        The returned address consists of the host of `here` and the port of the listener. The client has connected to
-        the proxy at this host, so the client can reach the host.
+        The proxy has one listener for each broker, and opens it when it is needed for the first time. The returned
+        address consists of the host of `here` and the port of this listener. `here` is the address of the proxy to
+        which the client is connected, so the client can reach this host.
+
+        If the proxy already has MAX_LISTENERS listeners, it opens no other one. The method then returns the broker's
+        own address.
         """
         with self._lock:
             if is_only and broker not in self._listeners:
@@ -270,10 +276,10 @@ def _connect(servers: Sequence[Address]) -> tuple[socket.socket, Address]:
 
 
 def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) -> None:
-    """Receive bytes from `source`, pass them through `stream`, and send them to `target`, until `source` sends no more.
+    """Pass the bytes that `source` sends through `stream` to `target`, until `source` sends no more.
 
-    After that, tell the target that no more bytes follow. If the target has already closed its connection, also close
-    the connection to the source.
+    Then tell `target` that no more bytes follow. If `target` has closed its connection earlier, close the
+    connection to `source`, because its bytes cannot be passed on any more.
     """
     try:
         while data := _received(source):

@@ -50,10 +50,10 @@ def _struct(field: Field) -> type[Struct] | None:
 
 
 def readdressed(frame: WireFrame, replacement: Callable[[Address, bool], Address]) -> tuple[bytes | memoryview, str]:
-    """Replace each address in a response. Return the bytes of the new response, and a note about the changes.
+    """Replace each address in a response. Return the bytes of the new response, and a text that names the changes.
 
-    `replacement` returns the new address for an old address. The second argument of `replacement` is True if the
-    cluster has only one broker.
+    `replacement` gets an address and returns the new address. Its second argument is True if the response lists
+    exactly one broker. If the proxy cannot decode the response, or no address changes, the bytes stay the same.
     """
     if not fits(frame):
         return frame.wire, "not decoded, so its addresses stay as they are"

@@ -5,10 +5,10 @@
     10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 
-In the output of `hmb sniff`, the columns of a line are the time, the number of the connection, the direction (-> is a
-request), the API and its version, the correlation id, and the size. The next column of a request is the client id. The
-next column of a response is the time since its request. The rest of the line shows the fields of the message
-(`frames.brief`). A line that is wider than the terminal is cut.
+Each line begins with the time, the number of the connection, and the direction: -> is a request, and <- is a response.
+Next come the API and its version, the correlation id, and the size in bytes. A request then shows the client id. A
+response instead shows the time since its request. The rest of the line contains the message's fields, which the
+function `frames.brief` converts to text. If the line is wider than the terminal, the command shortens the fields.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ def command(
 ) -> None:
     """Run a proxy between clients and a broker, and print all messages that pass through it.
 
-    Let clients connect to the address of --listen instead of the broker's address. The command prints each request (->)
-    and each response (<-) as one line. The proxy replaces the addresses of brokers in responses by its own addresses,
-    so that clients connect only to the proxy. The proxy also passes on bytes that it cannot decode. Ctrl-C ends the
-    command.
+    Let clients connect to the address of --listen instead of the broker's address. The command prints each request
+    (->) and each response (<-) as one line. In responses, the proxy replaces the addresses of brokers with its own
+    addresses, so that clients connect only to the proxy. The proxy also forwards bytes that it cannot decode.
+    Ctrl-C ends the command.
 
-    The proxy can read encrypted messages only with --tls-key. The settings ssl.* of -X apply to the connections of the
-    proxy to the broker.
+    The proxy can read encrypted messages only with --tls-key. To set how the proxy itself connects to the broker,
+    use ssl.* settings with -X.
     """
     from hmb.client.metadata import parse_servers
 
@@ -196,9 +196,10 @@ class _LinePrinter(_FramePrinter):
         click.echo("\n".join(lines), color=self._color)
 
     def _contents(self, seen: SeenFrame, room: int) -> list[str]:
-        """Return the parts of a line after the size: notes about the frame, and the contents of its message.
+        """Return the last parts of a line: the client id of a request, notes, errors, and the message's fields.
 
-        If notes and contents need more than `room` characters, shorten the contents.
+        The line has space for `room` more characters. If the parts need more space, shorten the fields, but not below
+        SHORTEST_TEXT characters. If the frame cannot be decoded, a note says so.
         """
         from hmb.protocol.errors import ProtocolError
 

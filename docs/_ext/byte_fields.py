@@ -24,10 +24,11 @@ LONGEST = 33  # characters of a name with its value
 
 
 def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
-    """Draw fields, one below the other, from `top` downwards. Return the box of each field's first byte.
+    """Draw fields, one below the other. Return, for each field, the box that contains its first byte.
 
-    Each field begins in a new row. If a field has more than MAX_BYTES bytes, it continues in the next rows. The
-    function `tone_of` receives the name of a field, and returns the color (the tone) of the field's bytes.
+    The drawing begins at the height `top`. Each field begins in a new row. If a field has more than MAX_BYTES
+    bytes, it continues in the next rows. The function `tone_of` receives the name of a field, and returns the color
+    of its bytes.
     """
     boxes = []
     y = top

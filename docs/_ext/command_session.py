@@ -14,17 +14,19 @@ A comment after a command, such as `# exit code 3`, names the expected exit code
 code is 0. If a command ends with another exit code, the build fails. A command line that ends with `&` continues in the
 background, and the page shows the first output of the command.
 
-The commands on a page use the ports 9092 to 9095. Another program may use these ports during a build, so the build
-chooses four free ports. Before the directive runs a command, it replaces the ports 9092 to 9095 in the command with the
-free ports.
+The commands in the source of a page use the ports 9092 to 9095. During a build, another program could be using
+these ports. Each page therefore gets four free ports. Before the directive runs a command, it replaces each of
+the ports 9092 to 9095 in the command by one of the free ports.
 
-During a build, the commands of a page use free ports instead of the ports 9092 to 9095, so their output contains the
-free ports. In the output, the directive replaces the free ports with the ports 9092 to 9095. It also removes the path
-of the temporary directory from the output. The page therefore looks the same after each build.
+The output of a command can contain the free ports and the path of the temporary directory, which are different
+in each build. Before the page shows the output, the directive replaces the free ports by the ports 9092 to
+9095, and removes the path. The page therefore looks the same after each build.
 
-The directive `session` has three options. `:files:` names files that the directive copies into the temporary directory
-in which the commands run. The names are relative to the page. With `:no-broker:`, the directive starts no broker.
-`:lines: 10` limits the output of each command to 10 lines.
+The directive `session` has three options:
+- `:files:` contains the paths of files, relative to the page. The directive copies these files into the
+  temporary directory before it runs the commands there.
+- `:no-broker:` runs the commands without starting a broker.
+- `:lines: 10` shows at most 10 lines of the output of each command.
 """
 
 from __future__ import annotations

@@ -63,9 +63,10 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Indent each table whose columns are separated by spaces, so that a page shows these spaces.
+    """Indent each table whose columns are separated by spaces. A page then shows the table as literal text.
 
-    A list can have such columns, too. A page shows it as a list, without the columns.
+    Without the indentation, a page would show only one space between two columns. A list whose lines contain such
+    columns is not indented, so that it stays a list. On the page, its columns are lost.
     """
     paragraphs: list[list[str]] = [[]]
     for line in lines:

@@ -85,7 +85,11 @@ def forget_page(_app: Sphinx, env: BuildEnvironment, page: str) -> None:
 
 
 def merge_pages(_app: Sphinx, env: BuildEnvironment, pages: Iterable[str], other: BuildEnvironment) -> None:
-    """Add the links of pages that another process has read. Sphinx reads pages in several processes."""
+    """Add the links of the pages that another process has read.
+
+    Sphinx can read pages in several processes at the same time. For each of these processes, it calls this function
+    with the process's environment, `other`.
+    """
     theirs = links_of(other)
     links_of(env).update({page: theirs[page] for page in pages if page in theirs})
 
@@ -182,7 +186,8 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
     """Write `links.txt` from the results of `linkcheck`, the builder of Sphinx that opens all links.
 
-    A link that does not work keeps its old entry.
+    If a link works, its entry gets the current date. A link that does not work keeps its old entry. If it has none,
+    it gets an entry with the current date and the state `listed`.
     """
     known, entries = read_entries(path), {}
     for result in results:

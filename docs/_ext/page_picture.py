@@ -6,9 +6,12 @@ For example, the chapter on the log explains how the broker looks up an offset, 
     The look-up of offset 1,203 on the page.
     ```
 
-The argument of `page-picture` is the name of a picture in `docs/pictures`. Each picture has a light file and a dark
-file, and the reader's browser shows one of them. A book for an e-reader contains only the light file.
-`tools/page_pictures.py` makes these files. Run it again when the web page that the broker serves has changed.
+The argument of `page-picture` is the name of a picture in `docs/pictures`. Each picture has two files: one with
+light colors, and one with dark colors. The reader's browser shows one of the two. A book for an e-reader
+contains only the light file.
+
+The program `tools/page_pictures.py` makes the files. Run this program again after the broker's web page has
+changed.
 """
 
 from __future__ import annotations

@@ -40,7 +40,12 @@ def rows() -> Iterator[list[str]]:
 
 
 def effect(rule: ApiRule) -> str:
-    """Return what the broker refuses if a client lacks a permission: the whole request, or a part of it."""
+    """Return the table's text about what the broker refuses if a client lacks a permission.
+
+    For example, a request names two topics, and the client lacks the permission for one of them. The broker then
+    refuses only this topic. But if the client lacks the permission for the request's group, the broker refuses the
+    whole request.
+    """
     has_whole = rule.cluster or rule.transactional_id or rule.group
     if not (rule.topics or rule.items):
         return "the whole request"

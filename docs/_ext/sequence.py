@@ -78,14 +78,14 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Show that the participant of a lane begins to wait: begin a bar at the row that was added last.
+        """Begin a bar on a lane. The bar shows that the participant waits, and begins at the newest row.
 
         If a bar has already begun on this lane, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """End the bar that shows that the participant of a lane waits. The bar ends at the row that was added last.
+        """End the bar that `begin_wait` has begun on a lane. The bar ends at the newest row.
 
         If no bar has begun on this lane, do nothing.
         """
@@ -125,10 +125,11 @@ class Sequence:
         return " ".join(sentences)
 
     def _span(self, row: Row, xs: list[float]) -> tuple[float, float]:
-        """Return the left and the right end of a row's text (x coordinates). Both ends are on the canvas.
+        """Return the x coordinates of the left end and the right end of a row's text.
 
-        Usually, the text is at the middle of the arrow. If the arrow crosses several lanes, a short text is between the
-        sender's lane and the next lane instead, so that no lane runs through the text.
+        Usually, the text is above the middle of the arrow. If the arrow crosses other lanes, a lane could run
+        through the text there. A short text is therefore placed between the sender's lane and the next lane. A text
+        that would not be completely on the canvas is moved to the left or to the right.
         """
         wide = width_of(row.text, SMALL) + (2 * MARGIN if row.source == row.target else 0)
         middle = (xs[row.source] + xs[row.target]) / 2

@@ -5,18 +5,19 @@ For example, a page shows how HMB finds an offset:
     A look-up of offset 8011
     ```
 
-The argument of `step-by-step` consists of the path of a Python file, relative to the page, and the name of a function.
-The text below the argument is the title of the process. The build of the page calls the function, which returns a list
-of `Step`. The function runs HMB's own code, and draws the state after each step of the process.
+The argument of `step-by-step` is the path of a Python file, relative to the page, and the name of a function in
+this file. The text below the argument is the title of the process. When Sphinx builds the page, it calls the
+function. The function runs HMB's own code, draws the state after each step of the process, and returns a list
+of `Step`.
 
 A page contains all steps of a process, one below the other. A reader sees all of them on paper, in the EPUB, and in a
 browser without JavaScript. In a browser with JavaScript, the script `_static/step-by-step.js` shows one step at a time,
 and adds the buttons "back" and "next". When the steps have the keyboard focus, the left and the right arrow key work
 like these buttons.
 
-The caption of each step names its subject, so that a reader understands the caption without the other captions. Each
-drawing has a text alternative (drawing.py). All drawings of a process have the same size, so the rest of the page does
-not move when the reader goes to the next step.
+Each caption names the thing that it describes, so that a reader understands it without the other captions. Each
+drawing has a text alternative (drawing.py). All drawings of a process have the same size. So the rest of the
+page does not move when the reader goes to the next step.
 """
 
 from __future__ import annotations

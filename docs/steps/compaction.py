@@ -1,4 +1,4 @@
-"""The steps of a compaction show which records of a small log stay, and why.
+"""Draws a compaction step by step. The drawings show which records of a small log stay, and why.
 
 The log in this module is a real log of HMB. HMB's own classes `OffsetMap` and `Compaction` decide which records of each
 batch stay. At the end, HMB's cleaner compacts the log, and the drawing shows the records that are left on disk.
@@ -34,10 +34,10 @@ WIDTH, HEIGHT, LEFT, CELL = 480, 330, 4, 58
 
 
 class State(NamedTuple):
-    """The contents of a drawing: the log, the current batch, the map of keys, and the records that stay.
+    """The contents of one drawing: the state of a compaction after one step.
 
-    The current batch is the batch that compaction is reading. Compaction reads the log twice: first to fill the map of
-    keys, then to select the records that stay.
+    Compaction reads the log twice. The first pass stores the last offset of each key (`last`). The second pass
+    selects the records that stay (`kept`). `current` is the batch that the pass is reading.
     """
 
     title: str
@@ -77,7 +77,7 @@ def bases_of(log: Log) -> list[int]:
 
 
 def rounds(log: Log, before: State) -> list[Step]:
-    """Return the steps of two compactions: every step of the first compaction, and the result of the second."""
+    """Compact the log twice. Return every step of the first compaction, but only the result of the second one."""
     work = cleanable(log, 0, NOW)
     if work is None:
         raise AssertionError("the log of the example can be compacted")
@@ -107,7 +107,10 @@ def throttle() -> Throttle:
 
 
 def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Add all keys to the map, the newest batch first. Return one step for each batch, and the state after the pass."""
+    """Read the batches backwards, and store the last offset of each key in `map`.
+
+    Return one step for each batch, and the state after the last step.
+    """
     made = []
     for batch in reversed(batches):
         map.add(batch)
@@ -126,7 +129,10 @@ def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list
 
 
 def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
-    """Select the records that stay, the oldest batch first. Return one step for each batch, and the last state."""
+    """Read the batches in order, and select the records that stay.
+
+    Return one step for each batch, and the state after the last step.
+    """
     rule = Compaction(map, {}, NOW, CONFIG.delete_retention_ms)
     made = []
     for batch in batches:
@@ -144,10 +150,10 @@ def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[lis
 
 
 def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | None) -> str:
-    """Return the caption of the step that compacts one batch: which records of the batch stay, and why.
+    """Return a caption that says which records of a batch the second pass keeps, and why.
 
-    Compaction reads the log in two passes, and this step belongs to the second pass. `kept` contains the records that
-    stay. `result` is the batch with only these records, or None if the whole batch is dropped.
+    `kept` contains the records that stay. `result` is the batch with only these records, or None if no record
+    stays.
     """
     first, *_, last = offsets_of(batch)
     reads = f"The second pass reads the batch with offsets {first} and {last}."
@@ -163,7 +169,10 @@ def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | No
 
 
 def later_round(log: Log, first_dirty: int) -> Step:
-    """Compact the log again, 24 hours later. Return the step that shows the log without its tombstone."""
+    """Compact the log again, 24 hours later, and return a step that shows the result.
+
+    By this time the tombstone has expired, so the cleaner removes it.
+    """
     write_segment(log, LATER)
     now = NOW + CONFIG.delete_retention_ms
     work = cleanable(log, first_dirty, now)
@@ -189,7 +198,7 @@ def offsets_of(batch: Batch) -> list[int]:
 
 
 def draw(state: State) -> Drawing:
-    """Draw the log, the map of the keys, and the records that stay."""
+    """Draw the log, the last offset of each key, and the records in the new segment."""
     drawing = Drawing(WIDTH, HEIGHT, in_words(state))
     drawing.text(LEFT, 20, f"the log, {state.title}", anchor="start", size=13)
     for record in state.records:

@@ -98,10 +98,10 @@ def rules_of_lab() -> Any:
 
 
 def draw(act: Act, safe: ReplicatedPartition, fast: ReplicatedPartition) -> Drawing:
-    """Draw the three logs, the high watermark, and the records that the leader has acknowledged.
+    """Draw the logs of the three brokers, the high watermark, and the records that the leader has acknowledged.
 
-    The logs and the high watermark are from the simulation with acks=all (`safe`). The drawing lists the acknowledged
-    records for acks=all and for acks=1 (`fast`).
+    `safe` is the simulation with acks=all, and `fast` is the simulation with acks=1. The logs and the high
+    watermark are those of `safe`. The acknowledged records are shown for both simulations.
     """
     drawing = Drawing(WIDTH, HEIGHT, in_words(act, safe, fast))
     for row, name in enumerate(safe.replicas):

@@ -1,7 +1,8 @@
 """The broker: a server that receives requests over TCP, writes or reads logs, and sends responses.
 
-The broker has three layers. The bachelor thesis that HMB is based on describes the same layers (thesis, chapter 9,
-"Prototype"). The left column shows what a request is in each layer, and the other columns name the code of the layer:
+The broker has three layers, as in the bachelor thesis that HMB is based on (thesis, chapter 9, "Prototype"). In
+each layer, a request has another form, which the left column shows. The other columns show where the code of
+the layer is, and what it handles:
     the bytes of a frame      network/     threads, frames, responses
          |
          v
@@ -39,11 +40,12 @@ Read in this order:
 6. `topics/registry.py`       the topics, their creation and deletion
 7. `lifecycle.py`             how a broker starts and stops; `coordinators.py` creates its coordinators
 
-A first reading needs `network/connection.py`, `dispatch.py`, `handlers/produce.py`, `handlers/fetch.py` and
-`long_poll.py`, and two methods in `network/`: `Requests.next` and `ResponseQueue.send`. Skip all other files of this
-folder at first:
+For a first reading, these files are enough: `network/connection.py`, `dispatch.py`, `handlers/produce.py`,
+`handlers/fetch.py` and `long_poll.py`. Also read two methods in `network/`: `Requests.next` and
+`ResponseQueue.send`. Skip all other files of this folder at first. This list shows what the other files are
+for:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
-- *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for each client
+- *protection*    `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for each client
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
 - *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
 - *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the server of the

@@ -4,11 +4,11 @@ A response can contain a number that shows the client's permitted operations. Fo
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
 operation.
 
-This module defines three numbers: one for topics, one for groups and one for the cluster. Each bit of a number stands
-for one operation, for example READ. The bit is 1 if this operation exists for topics, for groups or for the cluster. A
-handler writes one of the three numbers into its response, and checks no ACLs. Without an authorizer, the number is
-correct, because every client may perform every operation. With an authorizer, a guard (security/acls/guards.py) checks
-the ACLs after the handler, and sets the bits of the forbidden operations to 0.
+This module defines one number for topics, one for groups and one for the cluster. In each number, the bits of
+all operations that exist for topics, groups or the cluster are 1. A handler writes one of these numbers into
+its response, without checking any ACLs. Without an authorizer, this number is correct, because every client may
+perform every operation. With an authorizer, a function called a *guard* (security/acls/guards.py) then checks
+the ACLs. It sets the bits of the forbidden operations to 0.
 """
 
 from hmb.protocol.enums import AclOperation

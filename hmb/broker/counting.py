@@ -1,8 +1,8 @@
 """Counts each request: a wrapper around each handler measures the handler's time, and looks for errors in the response.
 
-The broker calls each handler through a wrapper, which counts the request. The wrapper takes little time: with it, a
-Produce request with one record needs 3.5 % more processor instructions (measured with cachegrind). For larger requests,
-the difference is smaller.
+The broker calls each handler through a wrapper, which counts the request. The wrapper takes little time. It
+adds 3.5 % to the processor instructions of a Produce request with one record (measured with cachegrind). For
+larger requests, the difference is smaller.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from hmb.protocol.schema import Response, Struct
 
 
 def counted(handlers: Mapping[ApiKey, Handler], counters: RequestCounters) -> dict[ApiKey, Handler]:
-    """Return handlers that do the same as `handlers`, and also count each request in `counters`.
+    """Return a handler for each handler in `handlers`. It calls this original handler and counts the request.
 
-    At each request, the returned handler looks up the original handler in `handlers`. A test can therefore replace an
-    original handler in `handlers` later, for example by a handler that fails.
+    The counts are in `counters`. For each request, the new handler looks up the original handler in `handlers`
+    again. So a test can replace the original handler later, for example by a handler that fails.
     """
     return {api: _counted(api, handlers, counters) for api in handlers}
 
@@ -60,10 +60,10 @@ def _measured(request: Any, response: Response | None) -> tuple[bool, int]:
 
 
 def _measured_produce(request: Any, response: Any) -> tuple[bool, int]:
-    """Return whether a partition has an error, and the number of bytes of the records in the request.
+    """Return whether the response has an error for a partition, and the size of the request's records in bytes.
 
-    Most requests are Produce or Fetch requests. For these two APIs, plain loops look for error codes, because they are
-    three times as fast as the general function `has_error`.
+    Most requests are Produce or Fetch requests. The functions for these two APIs look for error codes in plain
+    loops. These loops are three times as fast as the general function `has_error`.
     """
     size, is_error = 0, False
     for topic in request.topic_data:
@@ -132,5 +132,5 @@ def error_fields(struct: type[Struct]) -> ErrorFields:
 
 @cache
 def _error_fields_of(api: ApiKey) -> ErrorFields:
-    """Return the places of error codes in an API's response. The first call for an API imports its message class."""
+    """Return where the response of an API contains error codes. The first call imports its response class."""
     return error_fields(response_class(api))

@@ -63,7 +63,11 @@ def put_error(response: PartialResponse, error: KafkaError | OSError | None) -> 
 
 
 def outcome_of(action: Callable[[], None]) -> KafkaError | None:
-    """Call `action`. Return the KafkaError that it raises, or a KafkaError for an OSError, or None."""
+    """Call `action`. Return the error that it raises, or None if it raises no error.
+
+    A KafkaError is returned unchanged. For an OSError, return a KafkaError with the code KAFKA_STORAGE_ERROR. Other
+    exceptions are not caught.
+    """
     try:
         action()
     except (KafkaError, OSError) as error:

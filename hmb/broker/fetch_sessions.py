@@ -5,17 +5,18 @@ new records. Without a session, each request and each response contains all thou
 broker remembers the partitions that the consumer fetches. For each partition, it also remembers the high watermark and
 the log start offset that it has sent last. The requests and responses of a session contain only changes.
 
-A partition has *news* if the broker has records or an error for this partition. A partition also has news if its high
-watermark or its log start offset has changed since the last response. The arrow in this example separates the
-partitions in the request from the partitions in the response:
+A response in a session contains only partitions with *news*. A partition has news if the broker has new records
+or an error for it. It also has news if its high watermark or its log start offset has changed since the last
+response. In this example, the partitions of each request are on the left of the arrow, and the partitions of
+its response are on the right:
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-A Fetch request in a session contains a partition only if the client adds this partition to the session, or changes the
-partition's fetch offset or size limit. A request can also contain a list of partitions that the broker must remove from
-the session (`forgotten_topics_data`).
+After the first request of a session, a Fetch request names only the partitions that the client adds or changes.
+The client changes a partition when it sends a new fetch offset or a new size limit. A request can also list
+partitions that the broker must remove from the session (`forgotten_topics_data`).
 
 The epoch of a Fetch request is the number of the request in its session. If a request is lost or repeated, the broker
 receives a wrong epoch and returns INVALID_FETCH_SESSION_EPOCH.
@@ -27,14 +28,14 @@ new session, the response contains the session id 0. The client then continues w
 The cache of fetch sessions has two limits. It contains at most `max.incremental.fetch.session.cache.slots` sessions,
 and all sessions together contain at most MAX_SESSION_PARTITIONS partitions.
 
-If the cache of fetch sessions is full and a client wants a new session, the broker may remove one old session, as in
-Kafka. Two rules decide which session. The time T is the setting `min.incremental.fetch.session.eviction.ms`, by default
-2 minutes:
-- *Unused sessions.* If a session was not used during the time T, the broker removes it. If this is true of several
-  sessions, the broker removes the one whose last use is the longest time ago.
-- *Small sessions.* If every session was used during the time T, the size decides. Among the sessions that are older
-  than T, the broker selects the one with the fewest partitions. The broker removes this session if the new session has
-  more partitions.
+If a client wants a new session and the cache contains no free slot, the broker may remove one old session. As
+in Kafka, two rules select this session. Both rules use a time T, the setting
+`min.incremental.fetch.session.eviction.ms` (2 minutes by default):
+- *Unused sessions.* The broker removes the session that has been unused for the longest time, if it has been
+  unused for longer than T.
+- *Small sessions.* If every session has been used within the time T, the broker compares sizes. It selects the
+  session with the fewest partitions among those that were created more than T ago. The broker removes this
+  session only if the new session has more partitions.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -66,7 +67,11 @@ Key = tuple[TopicKey, int]  # topic and partition number
 
 @dataclass(slots=True)
 class CachedPartition:
-    """A partition that a client fetches, with the values in the last request and the offsets in the last response."""
+    """A partition that a client fetches.
+
+    The fields contain the newest values from the client, such as the fetch offset, and the offsets in the newest
+    response.
+    """
 
     topic_key: TopicKey
     topic: str | None  # None if the broker knows only the topic's id
@@ -124,9 +129,9 @@ class CachedPartition:
     def store_response(self, data: PartitionData) -> None:
         """Store the high watermark and the log start offset that the response `data` contains.
 
-        A response in a session contains only partitions with new records, an error or a changed offset. If `data`
-        contains an error, store -1 as the high watermark. No real high watermark is -1. So after the error, the high
-        watermark of this partition counts as changed, and the next response contains the partition.
+        A later response in the session contains this partition only if it has new records, an error, or a changed
+        offset. If `data` contains an error, the method stores -1 instead of the high watermark. No real high watermark
+        is -1, so the high watermark counts as changed, and the next response contains this partition again.
         """
         self.high_watermark = NO_OFFSET if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -175,7 +180,7 @@ class FullFetchContext(FetchContext):
 
 
 class IncrementalFetchContext(FetchContext):
-    """A fetch in an existing session. The response contains only partitions with news, such as new records."""
+    """A fetch in an existing session. The response contains only partitions with new records or other changes."""
 
     def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
         super().__init__(session.partitions)
@@ -305,10 +310,11 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
-        """Store the offsets of a response in the session.
+        """Store the offsets of a response in the session, and return True. Return False if a newer request exists.
 
-        `news` is the response to the request with the epoch `epoch`. If the client has already sent another request in
-        this session, the epoch of the session has changed. In this case, store nothing and return False.
+        `news` contains the partitions of the response. `epoch` is the epoch that the client's next request must have.
+        If the client has already sent the next request, the session has a greater epoch. The response may then be
+        wrong, so the method stores nothing.
         """
         with self._lock:
             if session.epoch != epoch:

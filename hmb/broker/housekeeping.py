@@ -1,8 +1,8 @@
 """Runs the periodic tasks of a broker, such as the deletion of old segments, the sync of logs, and compaction.
 
-A housekeeper is a thread that runs periodic tasks. The time between two runs of a task is real time: the housekeeper
-does not use the broker's clock. If a test moves the broker's clock forward, the housekeeper starts no task. The test
-must therefore call `run` itself.
+A housekeeper is a thread that runs periodic tasks. It waits in real time between two runs of a task, and does not use
+the broker's clock. A test that moves the broker's clock forward therefore starts no task. Such a test must call `run`
+itself.
 """
 
 from __future__ import annotations

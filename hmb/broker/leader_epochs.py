@@ -4,8 +4,9 @@ In a cluster of several brokers, a partition gets a new leader epoch when its le
 epoch that it knows. If this epoch differs from the epoch of the log, the broker refuses the request. The client then
 asks for the current leader.
 
-A client can also send the epoch of the last record that it has fetched. From this epoch, the broker computes the first
-offset at which the client's records differ from the broker's log (KIP-595).
+A client can also send the epoch of the last record that it has fetched. With this epoch, the broker finds out
+whether the client's records differ from the broker's log. If they differ, the response contains the offset to
+which the client must go back (KIP-595).
 
 HMB is a cluster of one broker. A partition never gets a new leader, so its leader epoch never changes. A log contains
 several epochs only if another broker wrote the data directory. You can skip this module in a first reading.
@@ -35,8 +36,12 @@ def check_epoch(known: int, log: Log) -> None:
 def set_divergence(partition: CachedPartition, log: Log, data: PartitionData) -> bool:
     """Return whether the client's records differ from this log (KIP-595).
 
-    If they differ, `data` gets the first offset at which they differ. The response then contains no records. Raises
-    OFFSET_OUT_OF_RANGE.
+    The function compares the epoch of the last record that the client has fetched with the epochs of the log. If
+    the records differ, the function writes the epoch and the offset to which the client must go back into `data`.
+    The response then contains no records.
+
+    Raises OFFSET_OUT_OF_RANGE if the client's fetch offset is below the log start offset. Raises the same error if
+    the client's epoch is newer than all epochs of the log.
     """
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:

@@ -38,11 +38,11 @@ class Poll(Protocol):
     def watched(self) -> Iterable[Watchers]:
         """The sets of watchers to which the thread of a waiting request must add its own watcher.
 
-        A watcher wakes its thread. For example, each log has a set of watchers, and an append to the log wakes the
-        threads of all these watchers.
+        A watcher stands for a thread that waits. For example, each log has a set of watchers. After an append, the log
+        wakes the threads of all watchers in this set.
 
-        Each call of the method `collect` can add sets to this property. For example, a share-partition, which also has
-        a set of watchers, exists only after the share coordinator has loaded its state.
+        After a call of the method `collect`, this property can contain more sets. For example, a share-partition also
+        has a set of watchers. But a share-partition does not exist until the share coordinator has loaded its state.
         """
 
     def collect(self) -> None:

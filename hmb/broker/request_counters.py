@@ -1,16 +1,19 @@
 """Counters of the requests of each API: how many, how slow, how many with an error, and how many bytes of records.
 
-The broker counts every request, so a counter must take little time. The module counting.py calls the counters.
+The broker updates these counters for every request, so an update must be fast. The module counting.py measures
+the requests and calls the counters.
 
-*Quantiles.* To compute the 99th percentile exactly, the broker would have to store the time of every request. Instead,
-a histogram counts the requests in buckets. The end of each bucket is 1.19 times its beginning (the fourth root of 2),
-so four buckets cover, for example, the times from 1 to 2 ms. The histogram has 104 buckets, which cover all times from
-1 us to 56 s.
+*Quantiles.* To compute the 99th percentile exactly, the broker would have to store the duration of every
+request. Instead, it counts the requests in a *histogram* with 104 buckets. Each bucket stands for a range of
+durations. The upper end of a bucket is 1.19 times its lower end. (1.19 is the fourth root of 2, so four buckets
+cover, for example, the range from 1 to 2 ms.) The first bucket ends at 1 us, and the last bucket contains all
+durations above 47 s.
 
-The function `quantile` computes a percentile from the buckets of the histogram. For example, 98 requests took 1.1 ms,
-and two requests took 8.5 ms. The 99th percentile is then 8.5 ms. The histogram only shows that this time is in the
-bucket from 8.2 to 9.7 ms. `quantile` therefore returns the middle of the bucket, 8.9 ms. The error of `quantile` is at
-most 9 %.
+The function `quantile` computes a percentile from a histogram. In each *bucket*, the histogram counts the
+requests whose duration is in a certain range. Suppose that 98 requests took 1.1 ms, and two requests took 8.5
+ms. The 99th percentile is then 8.5 ms. But the histogram only shows that the two requests took between 8.2 and
+9.7 ms. `quantile` therefore returns the middle of this bucket, 8.9 ms. Its result is wrong by at most about 9
+%.
 """
 
 from __future__ import annotations
@@ -95,6 +98,6 @@ class RequestCounters:
 def _middle(bucket: int) -> float:
     """Return the time (seconds) in the middle of a bucket: for the bucket from 8.2 to 9.7 ms, return 8.9 ms.
 
-    The middle is the square root of the product of both ends.
+    The result is the geometric mean of the two ends. Both ends therefore differ from it by the same factor.
     """
     return 2 ** ((bucket - 0.5) / BUCKETS_PER_DOUBLING) / US

@@ -1,16 +1,17 @@
 """Produce requests with a transactional id. The broker checks the transaction before it appends the records.
 
-A log accepts a transaction's records only if the partition belongs to the transaction (KIP-890). The transaction
-coordinator stores which partitions belong to a transaction. With transaction version 1, the producer first adds each
-partition to the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to *verify* the
-partition.
+The transaction coordinator stores which partitions belong to a transaction. A log accepts records of the
+transaction only if its partition is one of them (KIP-890). With transaction version 1, the producer first adds
+each partition to the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to
+*verify* that the partition belongs to the transaction.
 
-With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the broker
-asks the coordinator to *add* the partition, which saves the producer a round trip.
+With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. When the
+broker receives a Produce request, it asks the coordinator to *add* the partitions of the request. This saves
+the producer a round trip.
 
-In Kafka the broker asks the coordinator over the network, once for each partition of a transaction. In HMB the
-coordinator is in the same process, and the broker asks the coordinator for every batch
-(`TransactionCoordinator.writing`).
+In Kafka, the coordinator can be another broker, so a question to it costs a network round trip. The broker
+therefore asks only once for each partition of a transaction. In HMB, the coordinator is in the same process.
+The broker can therefore ask before it appends each batch (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
 class StoredError(NamedTuple):
     """The code and the message of an error that the broker raises later.
 
-    A stored exception would keep the request's bytes in memory, because its traceback refers to them.
+    The broker does not store the exception itself. The traceback of an exception refers to the request, so the
+    bytes of the request would stay in memory.
     """
 
     code: ErrorCode
@@ -69,7 +71,7 @@ Parsed = ProducedRecords | StoredError  # the records of one partition, or the e
 
 
 def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
-    """Return `code`. If clients that send this version of the request do not know `code`, return an older code."""
+    """Return `code`, or a similar older code if clients of this request version do not know `code`."""
     api_key, version = header.api_key, header.api_version
     if code is ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_OF_FENCED.get(api_key, NEVER):
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -89,9 +91,10 @@ class TransactionalProduce:
         *,
         uses_ids: bool,
     ) -> None:
-        """Parse the records of all partitions. In Produce version 12 and later, add the partitions to the transaction.
+        """Parse the records of all partitions. For Produce 12 and later, also add the partitions to the transaction.
 
-        `parse` returns the records of one partition, or raises KafkaError.
+        `parse` returns the records of one partition, or raises KafkaError. `uses_ids` is True if the request contains
+        topic ids instead of topic names. This method keeps all errors. `records_of` and `writing` raise them later.
         """
         assert request.transactional_id is not None
         self._id = request.transactional_id
@@ -128,9 +131,9 @@ class TransactionalProduce:
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
         """Check that the append is allowed. In the `with` block, the caller appends the records.
 
-        During this block, no thread can commit or abort the transaction. If the records do not belong to a transaction,
-        check nothing. Raises KafkaError if the append is not allowed. The error has a code that clients of the
-        request's version know.
+        During this block, no thread can commit or abort the transaction. Records that do not belong to a transaction
+        need no check. Raises KafkaError if the append is not allowed. Its error code is known to all clients that use
+        the request's version.
         """
         batch = _transactional(records)
         if batch is None:
@@ -159,9 +162,10 @@ class TransactionalProduce:
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
         """Return the error that the Produce response contains instead of `error`.
 
-        A producer expects some errors, for example NOT_COORDINATOR, only in the responses of a coordinator. In a
-        Produce response, such an error would stop the producer. This method replaces it by NOT_ENOUGH_REPLICAS, after
-        which the producer tries again.
+        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. In a Produce response,
+        such an error would stop the producer. This method replaces it by NOT_ENOUGH_REPLICAS, so that the producer
+        tries again. If the client does not know the code of another error, this method replaces the code by an older
+        one.
         """
         adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
         if error.code in COORDINATOR_ERRORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
@@ -173,9 +177,9 @@ class TransactionalProduce:
 def _partitions(
     request: ProduceRequest, parsed: Mapping[int, Parsed], context: RequestContext, *, uses_ids: bool
 ) -> dict[TopicPartition, ProducerIdAndEpoch]:
-    """Return the partitions to which the request writes a transactional batch, with the producer of each batch.
+    """Return the producer of each transactional batch in the request, as a dict: partition -> producer.
 
-    Partitions that do not exist are left out.
+    Leave out partitions of internal topics, and partitions that do not exist.
     """
     found = {}
     for each in request.topic_data:

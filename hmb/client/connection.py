@@ -14,17 +14,17 @@ sides support (KIP-35):
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2.
 
-A broker older than Kafka 0.10 closes the connection after an ApiVersions request. A newer broker that is shutting down
-does the same. With a newer broker, the client must not use the versions of Kafka 0.9: their records have no timestamps
-and no headers. The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if all three conditions hold:
+A broker older than Kafka 0.10 closes the connection after ApiVersions. A newer broker does so, too, if it is
+shutting down. The client must not use old versions with a newer broker, because in Kafka 0.9, records have no
+timestamps and headers. So it uses the versions of Kafka 0.9 or 0.8.2 only if three conditions hold:
 - The broker has never answered an ApiVersions request of this client.
-- On a second connection, the broker answers another request (ListOffsets). So the broker is not shutting down.
+- On a second connection, the broker answers another request (ListOffsets), so it is not shutting down.
 - The client then sends ApiVersions on the second connection, and the broker closes this connection, too.
 
-After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request opens a new
-socket. If the client cannot connect, a pause of up to one second begins, in which all requests fail immediately (see
-the module `reconnecting`). `timeout` is the time limit for a whole response, even if the bytes of the response arrive
-one by one.
+After every network error, the connection closes its socket and raises `ConnectionFailed`. The next request
+opens a new socket. If the client cannot connect, it does not try again for up to one second, and every request
+fails immediately (see the module `reconnecting`). The parameter `timeout` limits the time until the response is
+complete, even if its bytes arrive one by one.
 
 A broker may close an idle connection. Before each request, the client therefore checks whether the broker has closed
 the socket, and opens a new socket if necessary. Only one thread may use a connection, but any thread may call
@@ -147,9 +147,9 @@ class Connection:
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
         """Send a request and return its response. By default, use the highest version that both sides support.
 
-        Raises ConnectionFailed after a network error. Also raises ConnectionFailed if the response to an earlier
-        request is still missing, because the broker sends that response first. Raises KafkaError with
-        UNSUPPORTED_VERSION if client and broker support no common version.
+        Call this method only if all earlier requests have received their responses, because the broker answers requests
+        in order. Otherwise, it raises ConnectionFailed. It also raises ConnectionFailed after a network error. Raises
+        KafkaError with UNSUPPORTED_VERSION if the client and the broker support no common version.
         """
         if self._waiting:
             raise self._failed(f"a request was sent to {self.address} while {self._waiting} others had no response")
@@ -189,7 +189,7 @@ class Connection:
 
     @property
     def has_response(self) -> bool:
-        """True if the first bytes of a response have arrived. Also True if the connection is closed."""
+        """True if `receive` has something to report: the first bytes of a response, or a closed connection."""
         return self._socket is None or self._stream.is_readable
 
     @property

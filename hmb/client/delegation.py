@@ -1,7 +1,8 @@
 """*Delegation*: a class has a public method, but the code of this method is a function in another module.
 
-An `Admin` has more than twenty public methods. If one class contained the code of all methods, a reader could not find
-the few lines that matter. So each task has a module with functions, and `Admin` only lists these functions:
+An `Admin` has more than twenty public methods. If one class contained the code of all methods, each method
+would be hard to find. The code is therefore in functions, in one module for each task. `Admin` has only one
+line for each method:
     create_topics = delegated("_brokers", topics.create_topics)
 
 With the line `create_topics = delegated("_brokers", topics.create_topics)` in the class `Admin`, the call

@@ -14,13 +14,15 @@ A `Cluster` stores the last metadata of each topic. The metadata of a topic beco
 seconds, or when the client calls `forget`. If a client needs the metadata of an outdated topic, the `Cluster` requests
 the metadata of all outdated topics in one request.
 
-Brokers learn about a new leader at different times, so a broker may send older metadata than the client has stored. If
-two brokers name different leaders, the leader with the higher *leader epoch* is correct. Since Kafka 2.8, each topic
-has an id. Some requests contain this id instead of the topic's name.
+Brokers learn about a new leader at different times. So a broker may send metadata that is older than the
+metadata that the client has stored. Each new leader of a partition gets a higher number, the *leader epoch*. If
+two brokers name different leaders, the client uses the leader with the higher leader epoch.
 
-A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
-`Cluster` connects to another broker. The `Cluster` tries all known brokers and all bootstrap servers. Addresses that
-have failed recently come last.
+Since Kafka 2.8, each topic has an id. Some requests contain this id instead of the topic's name.
+
+A `Cluster`, the object that stores the client's metadata, also keeps one connection for requests that any
+broker can answer. If this connection breaks, the `Cluster` tries all known brokers and all bootstrap servers
+until one answers. It tries addresses that have failed recently last.
 
 All threads of a producer share one `Cluster`. A lock ensures that only one thread at a time sends a request. If a
 thread waits too long for the lock, the thread gets ConnectionFailed, as if no broker had answered.
@@ -191,7 +193,8 @@ class Cluster:
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
         """Request the metadata of the topics in `names`, and return the response. `names=None` means all topics.
 
-        If `names` is not empty and the broker is older than Kafka 0.11, the response contains all topics.
+        A broker older than Kafka 0.11 might create missing topics that the request names. For such a broker, the
+        request therefore contains no names, and the response contains all topics.
         """
         with self._locked():
             response = self._request_metadata(lambda version: _request_for(names, version))
@@ -255,11 +258,11 @@ class Cluster:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock during a `with` block. If the lock is not free, wait for it.
+        """Hold the lock during a `with` block. Raises ConnectionFailed if the lock does not become free in time.
 
-        The thread that holds the lock may wait for each known address, one after the other, for up to `timeout` seconds
-        each. Another thread waits for the lock for at most this time, plus one more `timeout` as a reserve. If the lock
-        is still not free, the waiting thread raises ConnectionFailed.
+        The thread that holds the lock may be trying all known addresses, one after the other. It waits up to `timeout`
+        seconds for each address. So another thread waits for the lock as long as all these attempts can take, plus one
+        `timeout`.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
@@ -290,9 +293,9 @@ class Cluster:
         return self._store(requested)
 
     def _request_metadata(self, request: Callable[[int], MetadataRequest]) -> MetadataResponse:
-        """Request metadata. If a broker fails, send the request to the next broker.
+        """Send a Metadata request, and return the response. If a broker fails, send the request to another broker.
 
-        `request` is a function that takes a version, and returns the request for this version.
+        `request` is a function that makes the request. Its argument is the version of the Metadata request to use.
         """
         for _ in self._addresses():
             connection = self._any()

@@ -1,4 +1,4 @@
-"""Ways to name an offset, such as "earliest" or a time. The client asks brokers for the offset that such a name means.
+"""Converts a description of an offset, such as "earliest" or a time, to a number, which it requests from a broker.
 
 An application can name an offset in these ways:
     "earliest", "latest"    the first offset of the log, and the offset after the last record
@@ -16,10 +16,10 @@ Two timestamps in a ListOffsets request are special: -2 means the first offset o
 log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open
 transaction, or the high watermark if no transaction is open.
 
-Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. These brokers have no index of the records'
-timestamps, so they use the time of the last change of each segment file. If the client asks such a broker for a time
-(`AtTime`), the response contains the first offset of the last segment that was changed at or before this time. A
-consumer that starts at this offset first reads some records that are older than the time.
+Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. They store no index of timestamps, but know when
+each segment file was last changed. If the client asks for a time (`AtTime`), such a broker finds the last segment that
+was changed at or before this time. The broker returns the first offset of this segment. A consumer that starts there
+first reads some records that are older than the time.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class FromStart:
-    """The offset that is `count` offsets after the first offset of the log."""
+    """The offset that is `count` offsets after the first offset of the log, but at most the end of the log."""
 
     count: int
 
 
 class ListedOffset(NamedTuple):
-    """An offset in a log, with the timestamp (ms) and the leader epoch of its record.
+    """An offset in a log, with the timestamp (ms) and the leader epoch of the record at this offset.
 
-    The timestamp is -1 if it is unknown, for example for the log end offset. If the log has no record at or after the
-    requested time, the offset is -1.
+    If the timestamp is unknown, it is -1. For example, the timestamp of the log end offset is unknown. If no record
+    has the requested time or a later time, `offset` is -1.
     """
 
     offset: int
@@ -150,10 +150,10 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps for which the client must send ListOffsets requests, to convert `offset` to a number.
+    """Return the timestamps that the client needs in ListOffsets requests to convert `offset` to a number.
 
-    EARLIEST means the first offset of the log, and LATEST means the end of the log. If `offset` is already the number
-    of an offset, the result is empty.
+    The timestamp EARLIEST asks for the first offset of the log, and LATEST asks for the end of the log. If `offset`
+    is a number that is not negative, the client needs no request, and the result is empty.
     """
     match offset:
         case "earliest":
@@ -171,14 +171,14 @@ def _timestamps(offset: Offset) -> tuple[int, ...]:
 def list_offsets(
     cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int, isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """Return the offset of the first record at or after a timestamp, for each partition.
+    """For each partition, return the offset of the first record at or after a timestamp.
 
-    `timestamp` is in ms since 1970, or EARLIEST or LATEST. The offset is NOT_FOUND (-1) if all records are older than
-    the timestamp. Raises KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be
-    reached.
+    `timestamp` is in ms since 1970, or EARLIEST or LATEST. If all records are older than the timestamp, the offset
+    is NOT_FOUND (-1). If a partition has an error, the function raises KafkaError for the first such partition. If
+    a broker cannot be reached, it raises ConnectionFailed.
 
-    A broker older than Kafka 0.10.1 has no index of the records' timestamps. It searches for a segment by the time of
-    the segment's last change. For such a broker, the result is the start of a segment, and never NOT_FOUND.
+    A broker older than Kafka 0.10.1 knows only when each segment file was last changed, but not the timestamps of
+    records. For such a broker, the result is the first offset of a segment, and never NOT_FOUND.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:
@@ -209,9 +209,10 @@ def list_offsets(
 def request_offsets(
     connection: Connection, timestamps: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int = 0
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    """Send one ListOffsets request to the leader of these partitions. Return the offset or the error of each partition.
+    """Send one ListOffsets request to the leader of some partitions. Return the offset or the error of each partition.
 
-    A broker older than Kafka 0.11 has no isolation levels, so it ignores `isolation_level`.
+    `timestamps` maps each partition to the timestamp that the client asks for. A broker older than Kafka 0.11 does
+    not support isolation levels, so the request to such a broker does not contain `isolation_level`.
     """
     version = connection.version_of(ListOffsetsRequest)
     topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}

@@ -4,16 +4,16 @@ When a broker restarts, or a partition moves to another broker, requests fail fo
 or the response contains a retriable error code. The caller passes a function to `with_retries`, and this function sends
 the request. A call of the function is an *attempt*.
 
-After a failed attempt, `with_retries` compares the elapsed time with the time limit. If the limit is not over,
+After a failed attempt, `with_retries` compares the elapsed time with the time limit. If the elapsed time is shorter,
 `with_retries` pauses and makes another attempt. For example, the limit is 0.25 s, and the pause is 0.1 s:
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails, and `with_retries` raises the error of this attempt
-At 0.2 s, the limit is not over. So `with_retries` makes one more attempt after the next pause, although the limit is
-over at 0.3 s.
+After the failure at 0.2 s, the elapsed time is still shorter than the limit, so one more attempt follows. It begins at
+0.3 s, which is after the limit, because `with_retries` does not compare the times again after the pause.
 
-The fetcher and the sender do not use `with_retries`. Both handle many partitions at the same time. If one partition
-fails, the other partitions must not wait. The fetcher and the sender therefore store the time of the next attempt for
-each partition.
+The fetcher and the sender do not use `with_retries`, because they handle many partitions at the same time.
+During a pause of `with_retries`, all partitions would wait, although only one partition has failed. So the
+fetcher and the sender do not pause: for each failed partition, they store the time of the next attempt.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ def with_retries(
 ) -> T:
     """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-    After an error, the function calls `retry_for(error)` and then `wait(error)`:
-    - `retry_for` returns the time limit in seconds, counted from the first attempt. For a permanent error, it returns
-      0.
-    - `wait` pauses before the next attempt. If no next attempt shall follow, it returns True.
+    After an error, this function uses two functions of the caller:
 
-    If the time limit is over, or if `wait` returns True, `with_retries` raises the last error.
+    - `retry_for(error)` returns the time limit in seconds. The time counts from the first attempt. For a permanent
+      error, the caller returns 0, so there is no further attempt.
+    - `wait(error)` then pauses before the next attempt. It can return True to prevent the next attempt.
+
+    `with_retries` raises the last error if the time limit has passed, or if `wait` has returned True.
     """
     started = time.monotonic()
     while True:

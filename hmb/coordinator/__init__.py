@@ -35,13 +35,13 @@ disk. A client can fetch the committed offset 42 only after the record is on dis
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* consists of records that the journal stores together, and of a step. The coordinator runs the step after the
-  records are stored.
+- A *write* is a set of records that the journal stores together. Many writes also have a step, which the coordinator
+  runs after the records are stored.
 - A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
-- A *pending* member id has been sent to a client, but the client has not joined with this id yet. A *pending* offset
-  belongs to a transaction that is still open. Kafka also uses the word *pending* with these two meanings.
-- A *call* is a JoinGroup or SyncGroup request that waits for its response. A *session* is the time within which the
-  next request of a member must arrive, for example 45 s.
+- *Pending* has two meanings, as in Kafka. A *pending* member id was sent to a client, but the client has not joined
+  with this id yet. A *pending* offset belongs to a transaction that is still open.
+- A *call* is a JoinGroup or SyncGroup request that waits for its response.
+- A *session* is the time in which the next request of a member must arrive, for example 45 s.
 
 Read the modules and folders of this package in this order:
 - `classic/`            the classic group protocol; begin with its `states` and `rebalance`

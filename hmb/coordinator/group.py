@@ -1,17 +1,19 @@
 """The interface of a group, and its errors. Classic, KIP-848, share and streams groups have this interface.
 
-The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (consumer/group.py), share
-groups (share/group.py) and streams groups (streams/group.py). All kinds are state machines that use no threads or
-disks. A step is one change of a group. The step adds its effects to three lists: `responses` contains responses to
-waiting requests, `writes` contains records for the journal, and `event_texts` describes what happened. The caller
-(group_runner.py) then sends the responses, stores the records, and adds the texts to the broker's list of events.
+The table of groups contains four kinds of groups: classic (classic/group.py), KIP-848 (consumer/group.py),
+share (share/group.py) and streams (streams/group.py). A group is a state machine that uses no threads and no
+disk. Each step changes the group, and adds results to three lists: `responses` for waiting requests, `writes`
+for records, and `event_texts` for descriptions of what happened. The caller (group_runner.py) then sends the
+responses, stores the records in the journal, and adds the descriptions to the broker's list of events.
 
-A group does not read the system's clock. The caller passes the time to each step, and gives the group a function that
-returns the time since 1970. So a test can choose the times. The group makes random values only for new member ids.
+A group does not read the system's clock. The caller passes the current time to each step. It also gives the
+group a function that returns the time since 1970. A test can therefore choose all times. Only the ids of new
+members are random.
 
-For example, the leader of a classic group sends SyncGroup. The group handles this request, and adds one `Write`, which
-contains the group's record, to the list `writes`. After the record is on disk, `GroupRunner` runs `Write.on_stored`.
-This function adds one response for each waiting member to the list `responses`.
+Here is an example. The leader of a classic group sends SyncGroup. The group handles the request, and adds a
+`Write` to the list `writes`: an object with the group's record and a function `on_stored`. When the record is
+on disk, `GroupRunner` calls `on_stored`. This function adds a response for each waiting member to the list
+`responses`.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ class Group(Protocol):
 
     @property
     def is_unloaded(self) -> bool:
-        """Whether `unload` was called, because the broker stops or has deleted the group."""
+        """Whether the group is not used any more. The broker calls `unload` when it stops or deletes the group."""
 
     def resume(self, now: int) -> None:
         """Start the session of each member, after the broker has restored the group from the journal."""
@@ -111,7 +113,7 @@ class Group(Protocol):
         """Raise KafkaError if the sender of the commit is not allowed to commit these offsets."""
 
     def reads(self, topic: str) -> bool:
-        """Return whether the members read the topic. If the group does not know the topics, return True."""
+        """Return whether a member reads the topic. Return True if the group does not know its members' topics."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise KafkaError if a client with this member id and epoch is not allowed to fetch committed offsets."""
@@ -128,4 +130,7 @@ class Group(Protocol):
         """Answer all waiting requests with an error, because the broker stops or deletes the group."""
 
     def tombstones(self) -> Sequence[KeyAndValue]:
-        """Return tombstones, the records that delete the group. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Return tombstones: the records that delete the group from the journal.
+
+        Raises NON_EMPTY_GROUP if the group has members, and GROUP_ID_NOT_FOUND if the group is already deleted.
+        """

@@ -1,12 +1,12 @@
-"""A limit for the memory that the metadata and the subscriptions of group members use.
+"""Limits how much memory group members can use for their metadata and their subscriptions.
 
 Kafka limits only the number of members (`group.max.size`). A member can send as much metadata as fits into a request,
 and the coordinator stores this metadata until the member's session ends. HMB therefore rejects a new member in two
 cases: if its metadata is too large for one record, or if the metadata of all members of all groups would exceed a
 limit.
 
-For example, a record has at most about 1 MB. A client that joins with 2 MB of metadata receives the error
-INVALID_REQUEST.
+For example, a client joins a group with 2 MB of metadata. A record has at most about 1 MB, so this metadata does not
+fit into a record. The broker rejects the client with the error INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ SMALL = 4096  # bytes: for a member with at most this much metadata, the broker 
 
 
 def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
-    """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a new member of `size` bytes exceeds a memory limit."""
+    """Raise an error if the `size` bytes of a new member would exceed a memory limit.
+
+    The error is INVALID_REQUEST if this member alone has more than MAX_MEMBER_SIZE bytes. It is
+    GROUP_MAX_SIZE_REACHED if the members of all groups together would have more than MAX_TOTAL_SIZE bytes. If
+    `size` is at most SMALL, the function does not check the total. `groups` returns all groups.
+    """
     if size > MAX_MEMBER_SIZE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"metadata of {size} bytes; the limit is {MAX_MEMBER_SIZE}")
     if size > SMALL and size + sum(runner.machine.size for runner in groups()) > MAX_TOTAL_SIZE:

@@ -1,9 +1,9 @@
 """Handles the requests for committed offsets, and deletes expired offsets and groups.
 
-The thread of a connection stores the offsets of a commit request in two steps. `begin_commit` takes the lock of the
-group, asks the group whether the sender may commit, adds the offsets to the journal's queue, and releases the lock.
-`finish` then waits until the offsets are on disk. The thread can begin several commits before it calls `finish`, so
-that all these commits share one sync.
+The broker handles a commit request in two steps. In `begin_commit`, a thread takes the lock of the group, and
+checks that the sender is allowed to commit. It adds the offsets to the journal's queue, and releases the lock.
+In `finish`, the thread waits until the offsets are on disk. If several commit requests have arrived, the thread
+first calls `begin_commit` for each of them. One sync then writes the offsets of all these requests to disk.
 
 For example, the retention time of committed offsets is 7 days, and the last consumer of a classic group leaves. After 7
 days, `expire` deletes all offsets of the group. The group then has no members and no offsets, so `expire` also deletes

@@ -7,10 +7,13 @@ partition. The coordinator removes a committed offset for one of two reasons:
 - Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).
 
-Offsets that a client commits in a transaction are *pending*. When the transaction commits, the pending offsets replace
-the older committed offsets. When the transaction aborts, the coordinator discards the pending offsets. Before the
-transaction ends, a member can also commit an offset of the same partition outside the transaction. This offset is newer
-than the pending offset, so the pending offset never replaces it.
+If a client commits an offset in a transaction, the offset is *pending* until the transaction ends. If the
+transaction commits, its pending offsets replace the older committed offsets. If the transaction aborts, the
+coordinator discards its pending offsets.
+
+While the transaction is open, a member can also commit an offset of the same partition without a transaction.
+The member's offset is newer than the pending offset. So even if the transaction commits, the pending offset
+does not replace the member's offset.
 
 For example, the retention time of committed offsets is 7 days, and the last member of the classic group "readers"
 leaves on May 1. The offsets of the group expire on May 8.
@@ -57,7 +60,7 @@ class CommittedOffset(NamedTuple):
 
 
 class Expiry(NamedTuple):
-    """The rule by which the committed offsets of one group expire (`group_expiry.expiry`)."""
+    """The rule that determines when the committed offsets of one group expire. See `group_expiry.expiry`."""
 
     since: Callable[[CommittedOffset], int]  # returns the time (ms) at which the retention time of an offset starts
     is_read: Callable[[str], bool]  # returns whether the group reads a topic; offsets of such a topic do not expire
@@ -103,7 +106,7 @@ class GroupOffsets:
         return list(self._pending)
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which an open transaction contains offsets of the group."""
+        """Return the partitions for which a producer has committed offsets of the group in an open transaction."""
         return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:

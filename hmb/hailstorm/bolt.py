@@ -23,24 +23,25 @@ arguments. `lift` returns a new state at each call. `transform` may read the sta
 that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
 rules.
 
-**What may follow a bolt.** A bolt gets exact results from the outputs of another bolt only if it needs nothing but the
-last output for each key. The reason is that the function `transform` computes outputs from a running state, for example
-from the present count of a word. These outputs depend on the order in which tuples of different partitions arrive.
+**What may follow a bolt.** `transform` computes outputs from a running state, for example from the current count of a
+word. So the outputs of a bolt depend on the order in which tuples of different partitions arrive. Only the last output
+for each key does not depend on this order. A second bolt that receives these outputs therefore gets exact results only
+if it uses nothing except the last output for each key.
 
 For example, a bolt adds the value 5 of partition 0 and the value 1 of partition 1. If the 5 arrives first, the bolt
 sends the running sums 5 and 6. If the 1 arrives first, the bolt sends 1 and 6. A second bolt that adds these running
 sums gets 11 or 7, which is not exact. A second bolt that keeps only the last running sum always gets 6.
 
-A bolt may receive the running values of another bolt, for example the new count of a word after each occurrence. The
-results of the receiving bolt are exact only if its state depends on nothing but the *last* value of each key. Two kinds
-of states have this property. `Newest` is the value with the highest version. `Max` and `TopN` are the largest values,
-and are exact if the value of each key only grows. Sums, counts and means of running values are not exact, because they
-depend on every value. `TopN` of running means is not exact either, because a mean can become smaller. The function
-`hailstorm.check` finds bolts whose results are not exact.
+A bolt can receive running values from another bolt, for example the new count of a word after each occurrence. Its
+results are exact only if its state depends on nothing except the *last* value of each key. Two kinds of states are
+exact. `Newest` keeps the value with the highest version. `Max` and `TopN` keep the largest values, and are exact if the
+value of each key never becomes smaller. For example, `TopN` of running means is not exact, because a mean can become
+smaller. Sums, counts and means of running values are never exact, because they depend on every value, not only on the
+last. The function `hailstorm.check` finds bolts whose results are not exact.
 
-**Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
-merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
-fewer running values (results so far): one for each key and batch. The docstring of the module `processors.combiner`
+**Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
+merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends
+fewer results: one for each key of the batch, not one for each tuple. The docstring of the module `processors.combiner`
 explains why the states of the bolt stay exact.
 
 Source: Hailstorm, chapter 3.4, "Bolts". The paper calls the functions of a bolt transformTupleFn, emptyState, mergeFn
@@ -67,8 +68,9 @@ Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains on
 class Combining:
     """The functions with which upstream processors merge a batch of tuples by key before they send it to a bolt.
 
-    An upstream processor lifts each tuple to a small state, and merges the states of equal keys. For example, a bolt
-    counts words. The processor makes the state 1 of each tuple "sun", and merges three of these states to 3.
+    For each tuple, an upstream processor makes a small state. It merges the states that have the same key. For
+    example, the bolt counts words, and a batch contains the tuple "sun" three times. The processor makes the state
+    1 for each of these tuples, and merges the three states to 3.
 
     key        takes a tuple; returns its key, for example "sun"
     lift       takes a tuple; returns the state for this one tuple, without the key, for example 1
@@ -134,13 +136,13 @@ class Bolt:
     ) -> Self:
         """Return a bolt that keeps one state for each key, for example one count for each word.
 
-        `key` and `value` are functions of a tuple. `key` returns the tuple's key, and `value` returns the value that
-        `monoid` merges into the state of this key. If `transform` is None, the bolt sends a pair for each tuple: the
-        key, and the new result for this key. All tuples with the same key go to the same instance of the bolt, unless
-        the topology declares another grouping.
+        `key` takes a tuple and returns its key. `value` takes a tuple and returns a value. `monoid` merges this value
+        into the state of the key. If `transform` is None, the bolt sends the pair (key, new result) for each tuple. All
+        tuples with the same key go to the same instance of the bolt, unless the topology declares another grouping.
 
-        With `combine=True`, the senders merge the tuples of a batch by key before they send them to the bolt. The bolt
-        then calls `transform` once for each key of a batch, and passes the key instead of a tuple.
+        With `combine=True`, the processors that send to the bolt first merge the tuples of a batch that have the same
+        key. The bolt then calls `transform` once for each key of the batch, and the first argument is the key, not a
+        tuple.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:
@@ -161,12 +163,14 @@ class Bolt:
     ) -> Self:
         """Return a bolt that keeps one state for each window of event time and each key.
 
-        `time`, `key` and `value` are functions of a tuple. They return its event time (ms since 1970), its key, and the
-        value that enters the state. For example, `windows` is `Tumbling(60_000, MapOf(Sum()))` for the sum of each key
-        in each minute, or `Sessions(60_000, Sum())` for sessions that end after a minute without a tuple.
+        `time`, `key` and `value` take a tuple. `time` returns its event time (ms since 1970), and `key` returns its
+        key. `value` returns the value that the bolt merges into the state. Two examples of `windows`:
+
+        - `Tumbling(60_000, MapOf(Sum()))`: the sum of each key in each minute
+        - `Sessions(60_000, Sum())`: sessions that end after a minute without a tuple
 
         If `transform` is None, the bolt sends ((key, start), result) for each window that contains the tuple. `start`
-        is the start of the window in ms. For a session, it is the event time of the first tuple. All tuples with the
+        is the start of the window in ms. A session starts at the event time of its earliest tuple. All tuples with the
         same key go to the same instance of the bolt, unless the topology declares another grouping.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
@@ -180,19 +184,19 @@ class Bolt:
     def windows(self) -> WindowsOf | None:
         """The windows of event time for which this bolt keeps states, or None if the bolt has no windows.
 
-        The object is the bolt's monoid, so it also merges the states of each window. The bolt drops each window after
-        the window has ended.
+        The returned `WindowsOf` is the monoid of the bolt: it merges the states of each window. After a window has
+        ended, the bolt drops it.
         """
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if a bolt's windows would mix the values of different keys. Otherwise return None.
+    """Return an error message if the windows of a bolt would mix the values of different keys. Otherwise return None.
 
-    The state of a window must be a map (`MapOf`) that contains a separate state for each key. A single sum or mean for
-    the whole window is an error, because it mixes the values of all keys. Other states without a map are allowed if the
-    user writes `transform` (`has_transform`). An example is `TopN`, the n largest values of the window. `Sessions`
-    always keeps the keys apart.
+    A window keeps the keys apart if its state is a map (`MapOf`) with a separate state for each key. A single sum
+    or mean for the whole window is an error, because it would mix the keys. Other states without a map are allowed
+    if the user passes `transform` (`has_transform`), for example `TopN`, the n largest values of the window.
+    `Sessions` always keeps the keys apart.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

@@ -1,13 +1,18 @@
 """The errors of Hailstorm: each message names the processor or the file, what is wrong, and what to do.
 
-A user's mistake, a lost record and an internal error have different exception classes, so that a runner can react
-differently to each of them:
-- `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
-- `UserCodeError`: a function of the user raised an exception. The function would raise again, so the topology stops. A
-  sink is different: its exception can have a temporary cause, such as a database that restarts. If the function
-  `can_pass` returns True for the exception, the runner starts the sink again.
-- `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is damaged.
-- `StaleEpochError`: a processor of an older epoch tried to write. The store refuses the write, and the processor ends.
+Each kind of error has its own exception class, so that a runner (the code that runs a topology) can react to
+it:
+
+- `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not
+  help.
+- `UserCodeError`: a function that the user wrote raised an exception. After a restart, the function would raise
+  the exception again, so the topology stops. But in a sink, the cause can be temporary, for example a database
+  that is restarting. If the function `can_pass` returns True for the exception, the runner starts the sink
+  again.
+- `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is
+  damaged.
+- `StaleEpochError`: a processor tried to write, although a newer epoch of the topology has begun. The write is
+  refused, and the processor ends.
 """
 
 from __future__ import annotations
@@ -46,7 +51,7 @@ class SnapshotError(HailstormError):
 
 
 class StaleEpochError(HailstormError):
-    """An operation of an older epoch was refused, because a newer epoch of the topology has begun."""
+    """An operation was refused, because the topology has begun a newer epoch than the epoch of the operation."""
 
 
 class CodecError(HailstormError):
@@ -54,11 +59,13 @@ class CodecError(HailstormError):
 
 
 def can_pass(error: BaseException) -> bool:
-    """Return whether a call that raised `error` may succeed later, although the program does not change.
+    """Return whether a call that raised `error` may succeed later without a change to the program.
 
-    Errors of the operating system, of a broker or of a database are often temporary, for example while a database
-    restarts. SQLite, however, also raises OperationalError for mistakes in a statement ("no such table"). These errors
-    have the code SQLITE_ERROR, and the function returns False for them.
+    Errors of the operating system, of a broker or of a database often have a temporary cause. For example, the
+    database may be restarting. The function returns True for these errors.
+
+    SQLite raises OperationalError also for mistakes in a statement, such as "no such table". The function returns
+    False for these errors, which have the code SQLITE_ERROR.
     """
     if isinstance(error, OSError | KafkaError):
         return True

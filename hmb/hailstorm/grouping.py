@@ -9,10 +9,10 @@ A bolt can store a separate value for each key, for example a count for each has
 tuples with the same key to the same instance of the bolt. Suppose that two instances receive tuples with #love. Each
 instance then counts only some of these tuples, and sends a count of #love that is too low.
 
-`Bolt.keyed` and `Bolt.windowed` make a bolt with one state for each key. By default, the grouping of such a bolt is the
-function that returns this key, so all tuples with the same key reach the same instance. The topology can declare
-another grouping. If this grouping sends tuples with the same key to different instances, no instance has the complete
-state of the key. The function `hailstorm.check` reports this mistake.
+`Bolt.keyed` and `Bolt.windowed` make a bolt that has one state for each key. By default, such a bolt uses the same
+function for its keys and for its grouping. All tuples with the same key therefore reach the same instance. But the
+topology can declare another grouping, which may send tuples with the same key to different instances. Then no instance
+has the complete state of the key. The function `hailstorm.check` reports this mistake.
 
 The sender and the receiver of a tuple may be different processes that were started at different times. The hash of a
 key must be the same in all processes. Python's `hash` of a string is salted, and therefore differs from process to

@@ -5,24 +5,27 @@ into the registry, and each processor watches this value. Each processor writes 
 node `living/<name>`, and the negotiator watches the reports. The master state and each report are complete values. A
 reader that missed earlier values therefore needs only the newest value.
 
-A report answers one master state, and contains the number of this master state. The negotiator counts the answer only
-if this number is the number of the current master state. Without this rule, a slow spout would cause wrong results. The
-spout's report of the previous pause would look like an answer to the current pause. But the spout has not paused again
-yet, and may read further records.
+Each master state has a number, and a report contains the number of the newest master state that the processor
+has seen. The negotiator accepts a report as an answer only if this is the number of the current master state.
+For example, the negotiator asks the spouts to pause, but a slow spout has not seen this yet. The spout's report
+of the previous pause is still in the registry. If the negotiator accepted this report, it would wrongly believe
+that the spout has paused again.
 
 The negotiator and the processors exchange their values through the *nodes* of the registry. A node is a value with a
 path, like a small file. The negotiator writes the master state into the node `master`, and each processor reads this
 node. A processor, for example `count-0`, writes its report into its own node `living/count-0`. The negotiator reads the
 nodes of all processors.
 
-This example shows how a topology takes a snapshot. The negotiator writes one phase after the other into the master
-state. In three of these phases, it waits for reports, here of the spout `tags-0` and the bolt `count-0`:
-    phase              report of a processor
-    Flowing(None)      no report: the topology processes records, and takes no snapshot
-    SpoutsPaused       tags-0 has paused before offset 7, so the clock C of the snapshot is (tags-0: 7)
-    SpoutsPaused(C)    count-0 has split its state at C: the snapshot gets no tuples of offset 7 or later
-    Flowing(C)         count-0 has stored its snapshot at C, while tags-0 reads again
-    Flowing(None)      no report: the snapshot is complete, so the master state contains C as `completed`
+A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into
+the master state. In three of the phases, it then waits for reports. In this example, the spout `tags-0` reads a
+partition, and the bolt `count-0` processes the tuples. C is the clock of the snapshot, which contains one
+offset for each partition:
+    phase              what happens
+    Flowing(None)      the topology processes records
+    SpoutsPaused       tags-0 pauses, and reports that its next offset is 7; C is therefore (tags-0: 7)
+    SpoutsPaused(C)    count-0 splits its state at C, and reports this; later tuples do not enter the snapshot
+    Flowing(C)         tags-0 reads again; count-0 stores its snapshot at C, and reports this
+    Flowing(None)      the snapshot is complete: the negotiator writes C into `completed` of the master state
 
 After a crash, all processors restart in a new *epoch*, which is a number. The negotiator's master state and the report
 of each processor contain the epoch in which they were written. The negotiator and the processors can therefore ignore
@@ -41,11 +44,12 @@ from hmb.hailstorm.clock import Clock
 
 
 class MasterPhase(Enum):
-    """The phases of a topology, for example at its start, while data flows, or during a snapshot.
+    """The phases of a topology: for example, records flow, or the spouts pause for a snapshot.
 
-    The negotiator decides when the next phase begins. The names of most phases come from the Hailstorm paper. In the
-    two phases whose names contain `(clock)`, the topology takes a snapshot. The clock of a snapshot contains one offset
-    for each partition, and the snapshot covers the records below these offsets.
+    The negotiator decides when the next phase begins. Most phases have their names from the Hailstorm paper.
+
+    The topology takes a snapshot in the phases SpoutsPaused(clock) and Flowing(clock). The clock contains one
+    offset for each partition, and the snapshot covers the records below these offsets.
     """
 
     DISCONNECTED = "Disconnected"
@@ -62,16 +66,17 @@ class MasterPhase(Enum):
 class MasterState:
     """The newest decision of the negotiator: the phase of the topology, and the values that this phase needs.
 
-    The negotiator writes this value to the registry's node `master`, and all processors read it there. A clock contains
-    one offset for each partition. A snapshot at a clock covers the records below these offsets.
+    The negotiator writes the master state into the node `master` of the registry, where all processors read it. A
+    snapshot contains the states of the processors. Each snapshot has a *clock* with one offset for each partition:
+    the snapshot covers the records below these offsets. A *spout* is a processor that reads a partition.
 
-    epoch        the number of this start of the topology; each recovery begins a new epoch
-    number       the number of this master state in its epoch, from 0
-    clock        while the spouts rewind: the clock at which they begin; during a snapshot: the clock of this snapshot
-    snapshot     while the spouts rewind: the clock of the snapshot to restore, or None if all states begin empty
-    completed    the clock of the newest complete snapshot, for which every processor has saved its state
+    epoch        the number of the epoch; each start and each recovery of the topology begins a new epoch
+    number       the number of this master state within its epoch; the first one has number 0
+    clock        in the phase SPOUTS_REWIND: the offsets where the spouts begin; during a snapshot: its clock
+    snapshot     in the phase SPOUTS_REWIND: the clock of the snapshot to restore, or None if no snapshot exists
+    completed    the clock of the newest complete snapshot; a snapshot is complete if all processors have saved it
     ending       whether the topology ends after the snapshot in progress; the spouts then stay paused
-    error        at the end: the error that ended the topology, or None
+    error        the error that ended the topology, or None
     """
 
     phase: MasterPhase
@@ -102,21 +107,24 @@ class MasterState:
 
 @dataclass
 class Report:
-    """The state of one processor, as the processor reports it in its node of the registry.
+    """The state of one processor, as the processor reports it in its own node of the registry.
 
-    epoch        the epoch of the master state that the processor follows; 0 before it has seen a master state
-    seen         the number of the newest master state that the processor has seen
-    address      (host, port) where upstream processors in other processes connect; None if all run in one process
-    saved        the clocks at which the processor had intact snapshots when it registered
-    start        only in the report of a spout: the offset where the spout would begin without a snapshot
-    is_ready     whether the processor has restored its snapshot; for a spout, also whether it has rewound
-    position     only in the report of a paused spout: the offset of the next record; None while the spout reads
-    is_at_end    only for a spout that reads a bounded topic: whether it has read the whole partition
-    split        the newest clock at which the processor has split its state
-    stored       the clock of the newest snapshot that the processor saved or restored in this epoch
-    not_saved    (clock, reason) if the processor could not save its snapshot at this clock; otherwise None
-    failure      the reason why the processor cannot continue, even after a restart
-    figures      counts and sizes for displays
+    A snapshot contains the states of the processors. Each snapshot has a *clock* with one offset for each
+    partition: the snapshot covers the records below these offsets. A *spout* is a processor that reads a partition.
+
+    epoch        the epoch of the newest master state that the processor has read; 0 if it has read none
+    seen         the number of this master state within its epoch
+    address      (host, port) to which other processes send tuples; None if all processors run in one process
+    saved        the clocks of the intact snapshots that the processor had at the beginning of the epoch
+    start        for a spout: the offset where it begins if the topology restores no snapshot
+    is_ready     whether the processor has restored its snapshot; a spout must also be at its first offset
+    position     for a paused spout: the offset of the next record; otherwise None
+    is_at_end    for a spout that reads a bounded topic: whether it has read the whole partition
+    split        the newest clock at which the processor has separated the state for the snapshot
+    stored       the clock of the newest snapshot that the processor has saved or restored in this epoch
+    not_saved    (clock, reason) if the processor could not save the snapshot with this clock; otherwise None
+    failure      the reason why the processor cannot continue, even after a restart; otherwise None
+    figures      counts and sizes that the user sees
     """
 
     epoch: int = 0

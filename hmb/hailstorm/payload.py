@@ -1,20 +1,22 @@
 """The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
 
-A snapshot has a *clock*, which contains one offset for each partition. The snapshot covers exactly the tuples that come
-from records below these offsets. A processor must therefore know from which record a tuple comes. A *payload* is a
-tuple together with its *origin*: the partition and the offset of this record. When a bolt computes output tuples from
-an input tuple, it copies the origin of the input tuple to the output tuples. To decide whether a tuple belongs to a
-snapshot, a processor compares the offset in the tuple's origin with the offset in the clock.
+Each tuple comes from a record of a partition. The partition and the offset of this record are the tuple's *origin*. A
+*payload* is a tuple together with its origin. When a bolt computes output tuples from an input tuple, they get the
+origin of the input tuple.
 
-One record may become several tuples at a sink, because a bolt returns zero or more tuples, and because a topology may
-have several paths. Four values identify a tuple: its partition, its offset, its path and its *number*. The path names
-the nodes that made the tuple. A node can make several tuples from one input, so the number contains one position for
-each node of the path. For example, the number (0, 2) means: the first output of the first node, then the third output
-of the second node. A replay makes a tuple with the same identity again. A sink that overwrites an output with the same
-identity depends on this property.
+A snapshot needs the origins. Each snapshot has a *clock*, which contains one offset for each partition. The snapshot
+includes a tuple only if the offset in its origin is below the clock's offset for the same partition.
 
-A sender puts the payloads of one partition into columns, because one Python object for each payload would take more
-time than a bolt's work on this payload. These are the columns and fields of one `Payloads` object:
+One record can lead to several tuples at a sink: a bolt can return several tuples, and a topology can have several
+paths. Four values therefore identify a tuple: its partition, its offset, its path and its *number*. The path names
+the nodes that made the tuple. The number contains one position for each node of the path. For example, the number (0,
+2) means: the first output of the first node, then the third output of the second node.
+
+If a tuple is replayed, it has the same identity as before. A sink can therefore recognize the tuple, and overwrite
+its earlier output instead of adding a second one.
+
+Creating a Python object for each payload would take longer than a bolt's work on the payload. A sender therefore puts
+many payloads of one partition into the lists of one `Payloads` object. This example shows its most important fields:
     sender      count-1                          the processor that sends
     path        (tags, count)                    the nodes that made these tuples
     partition   tags-0                           the partition from which all these tuples originate
@@ -25,9 +27,10 @@ time than a bolt's work on this payload. These are the columns and fields of one
     mark        tags-0: 11, tags-1: 40           low water mark: the sender's later tuples have these offsets or higher
     times       tags-0: 1398902400000            time mark: the sender's later tuples have this event time (ms) or later
 
-If a sender has no tuples for a receiver, it sends a `Payloads` object without tuples. This object still contains the
-sender's low water mark. For each partition, the low water mark is the offset below which the sender will send no more
-tuples. The receiver needs this mark, because it shows when all tuples for a snapshot have arrived.
+The low water mark contains one offset for each partition. It promises that all later tuples of the sender come from
+records at or above these offsets. The receiver needs this mark to know when all tuples of a snapshot have arrived. A
+sender that has no tuples for a receiver therefore sends a `Payloads` object without tuples, but with its low water
+mark.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """
@@ -60,12 +63,12 @@ class TupleId(NamedTuple):
 class Payloads:
     """Tuples that one processor sends to another processor, with their origins. All come from the same partition.
 
-    For each tuple in `tuples`, the list `offsets` contains the offset of the record from which the tuple comes.
-    `numbers` contains its output numbers: one number for each node in `path`, the position of the tuple among the
-    outputs of this node for one input. `numbers` is None if every node made exactly one output from each input.
-
-    `mark` contains one offset for each partition. All later tuples of this sender come from records at these offsets or
-    higher ones.
+    - `offsets` contains, for each tuple, the offset of the record from which the tuple comes.
+    - `numbers` contains, for each tuple, one number for each node in `path`. A node can make several outputs from
+      one input: the first output has the number 0, the second has 1, and so on. If every node made exactly one
+      output from each input, `numbers` is None.
+    - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
+      these offsets.
 
     Invariants: the lists have the same length, and `offsets` is in ascending order.
     """
@@ -84,7 +87,7 @@ class Payloads:
         return len(self.tuples)
 
     def ids(self) -> list[TupleId]:
-        """Return the identity of each tuple: its partition, offset, path and number."""
+        """Return the identity of each tuple: its record's partition and offset, and the tuple's path and number."""
         topic, partition = self.partition
         path = "/".join(self.path)
         numbers = self.numbers or [(0,) * len(self.path)] * len(self.tuples)

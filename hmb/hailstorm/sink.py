@@ -1,37 +1,42 @@
-"""The sink: the node that writes tuples to the outside world. Each kind of sink has its own guarantee for crashes.
+"""The sink: the node that writes tuples to the outside world.
+
+The four kinds of sinks differ in what they guarantee after a crash. For example, some kinds may write an output
+twice.
 
 Only a sink changes the outside world, and a replay after a crash cannot undo these changes. The Hailstorm paper does
 not solve this problem ("non-idempotent operations may have unexpected results", chapter 3.5).
 
-Hailstorm has four kinds of sinks. Two kinds write each output at once. The other two kinds wait for the next complete
-snapshot. A snapshot has a *clock*, which contains one offset for each partition. The snapshot includes exactly the
-records below these offsets. When it is complete, no later replay begins below its clock:
-    Sink                  calls write(tuple) at once. Each output is written at least once. After a crash, the outputs
-                          since the last snapshot are written again. An output that is written again can be different:
-                          for example, a running sum depends on the order in which tuples arrive.
-    IdempotentSink        calls write(id, tuple) at once. After a crash, an output is written again with the same id. A
-                          target that overwrites by id therefore holds each output once.
+Hailstorm has four kinds of sinks. Two kinds write each output at once. The other two kinds hold their outputs
+back until the next snapshot is complete. A snapshot has a *clock*, which contains one offset for each
+partition. The snapshot includes exactly the records below these offsets. After a crash, Hailstorm replays only
+records that the last complete snapshot does not include:
+    Sink                  calls write(tuple) at once, and writes each output at least once. After a crash, the sink
+                          writes all outputs since the last snapshot again. An output can then have another value.
+                          For example, a running sum differs if the tuples arrive in another order.
+    IdempotentSink        calls write(id, tuple) at once. After a crash, it writes an output again with the same id. If
+                          the target overwrites the old output with this id, the target contains each output once.
     HeldBackSink          calls write(tuples, clock) when a snapshot is complete. `tuples` are the new outputs of the
                           records below the clock of the snapshot. After a crash, the sink may repeat its last call,
                           with the same tuples and clock.
-    TransactionalSink     writes these outputs and the clock in one transaction when a snapshot is complete. Each output
-                          is written exactly once: after a crash, the sink reads the clock, and so knows which outputs
-                          are written.
+    TransactionalSink     writes the new outputs and the clock in one transaction when a snapshot is complete. It writes
+                          each output exactly once: after a crash, it reads the clock from the target. The clock
+                          shows which outputs the target already contains.
 
-`Sink` and `IdempotentSink` write results within milliseconds. `HeldBackSink` and `TransactionalSink` hold their outputs
-back until the next snapshot is complete. The snapshot of a sink contains the outputs that it holds back, because after
-a crash, the bolts do not send outputs below the clock of the snapshot again.
+`Sink` and `IdempotentSink` write results within milliseconds. `HeldBackSink` and `TransactionalSink` hold their
+outputs back until the next snapshot is complete. These two sinks also save their outputs in the snapshot. After
+a crash, the sink loads the outputs from the snapshot, because the bolts do not send them again.
 
 A `TransactionalSink` writes to a *target*. The package `hmb.hailstorm.targets` has targets for SQLite, for any DB-API
 connection, and for a topic.
 
-**Errors.** If `write` or a target raises an exception, a restart helps only if the cause of the exception is temporary.
-Hailstorm assumes that OSError, KafkaError, and a database's OperationalError and InterfaceError have a temporary cause.
-The runner then starts the sink again, and the sink repeats the outputs since the last complete snapshot.
+**Errors.** If `write` or a target raises an exception, the cause may be temporary, for example a database
+restart. Hailstorm assumes a temporary cause for OSError and KafkaError, and for a database's OperationalError
+and InterfaceError. In these cases, Hailstorm starts the sink again, and the sink continues from the last
+complete snapshot.
 
-An exception whose cause is not temporary ends the topology. A mistake in an SQL statement also ends the topology,
-because a restart cannot repair the statement. If `write` uses a library with other exceptions for outages, let `write`
-catch these exceptions and raise OSError.
+Every other exception ends the topology. A mistake in an SQL statement also ends the topology, because a restart
+cannot repair the statement. Some libraries have their own exceptions for a server that is temporarily
+unavailable. If `write` uses such a library, catch these exceptions in `write`, and raise OSError instead.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """
@@ -50,20 +55,22 @@ HeldTuple = tuple[TopicPartition, int, Any]  # an output that is not written yet
 
 
 class Target(Protocol):
-    """An outside system, for example a database, that stores outputs and a clock in one transaction.
+    """A system outside Hailstorm, for example a database, that stores outputs and a clock in one transaction.
 
-    The clock contains the offsets up to which the target has all outputs. Only one thread may use a target.
+    The clock contains one offset for each partition that the topology reads. The target contains all outputs that
+    come from records below these offsets. Use each target in only one thread.
     """
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
-        """Return the clock of the last transaction. Prevent further writes by earlier runs of this sink instance.
+        """Open the target for a new run of a sink. Return the clock of the last committed transaction, or None.
 
-        Return None if no transaction has committed. `topology` and `sink` are the names of the topology and of the sink
-        instance. `start` is the clock at which the sink starts now.
+        `topology` and `sink` are the names of the topology and of the sink instance. After this call, earlier runs
+        of the same sink instance can no longer write to the target. `start` is the clock from which the new run
+        starts.
         """
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
-        """Write outputs to the target, and the offsets up to which it then has all outputs, in one transaction.
+        """Write outputs and a clock to the target, in one transaction.
 
         `tuples` are the outputs. `clock` contains one offset for each partition that the topology reads. After the
         transaction, the target contains the outputs of all records below these offsets. Raises StaleEpochError if a
@@ -83,17 +90,22 @@ class Sink:
 
 @dataclass(frozen=True)
 class IdempotentSink:
-    """A sink that calls `write` with each tuple as it arrives. The first argument is the identity of the tuple."""
+    """A sink that calls `write` with an id and a tuple as soon as the tuple arrives.
+
+    After a crash, a tuple can arrive again, and it then has the same id. `write` can therefore overwrite the
+    earlier output, instead of adding the same output twice.
+    """
 
     write: Callable[[TupleId, Any], object]
 
 
 @dataclass(frozen=True)
 class HeldBackSink:
-    """A sink that holds its outputs back until a snapshot is complete, and then calls `write` with these outputs.
+    """A sink that holds its outputs back until a snapshot is complete, and then passes them to `write`.
 
-    The clock of a snapshot contains one offset for each partition. `write` receives this clock, and all new outputs of
-    records below its offsets. If a snapshot has no new outputs, the sink does not call `write`.
+    `write` receives the new outputs and the clock of the snapshot. The clock contains one offset for each
+    partition, and the outputs come from records below these offsets. If a snapshot has no new outputs, the sink
+    does not call `write`.
     """
 
     write: Callable[[Sequence[Any], Clock], object]
@@ -101,10 +113,13 @@ class HeldBackSink:
 
 @dataclass(frozen=True)
 class TransactionalSink:
-    """A sink that writes outputs and clock to a target, in one transaction for each complete snapshot.
+    """A sink that writes its outputs to a target, in one transaction for each complete snapshot.
 
-    The function `target` makes the target. The thread of the processor calls this function, because many database
-    connections can be used only by the thread that made them.
+    The transaction contains the new outputs and the clock of the snapshot. The clock contains one offset for each
+    partition.
+
+    The function `target` creates the target, for example a database connection. Hailstorm calls this function in
+    the thread that uses the target, because many database connections work only in the thread that created them.
     """
 
     target: Callable[[], Target]

@@ -1,12 +1,16 @@
 """The spout: the node that turns the records of a topic into tuples.
 
-A topology declares one `Spout` for each topic that it reads. At run time, each partition of the topic has its own spout
-processor. Each of these processors has one position, and the clock has one offset for each partition.
+A topology declares one `Spout` for each topic that it reads. At run time, each partition of the topic has its
+own spout processor. Each processor stores one position: how far it has read its partition. A snapshot needs
+such a position for every partition. So the clock of a snapshot contains one offset for each partition.
 
-The function `convert` makes one tuple from one record. If the topology does not need a record, `convert` returns None.
-`convert` must be pure, because a replay calls it again for the same record. By default (`isolation_level`) a spout
-reads only committed records. Suppose that a spout also read the records of an open transaction. If the producer then
-aborted the transaction, the bolts would already have counted the records, and could not remove them from their counts.
+The function `convert` makes one tuple from one record. If the topology does not need a record, `convert`
+returns None. After a crash, a replay calls `convert` again for the same record. So `convert` must be pure: for
+the same record, it always returns the same result.
+
+By default, a spout reads only committed records (`isolation_level`). Suppose that a spout also read the records
+of an open transaction, and that the producer then aborted the transaction. The bolts would already have counted
+the records, and could not remove them from their counts.
 
 If `convert` raises an exception for a record, the topology stops, because a count that silently leaves records out is
 wrong. If `dead_letters` names a topic, the spout does not stop, but sends the record to this topic, and continues. The

@@ -42,11 +42,11 @@ class FrameSocket:
         self._socket.settimeout(seconds)
 
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
-        """Send a value. While the receiver reads too slowly, wait.
+        """Send a value. Wait while the receiver is too slow to accept more bytes.
 
-        If the receiver reads too slowly, the socket cannot accept more bytes. After each timeout, `send` calls
-        `gives_up`, and tries again while `gives_up` returns False. When `gives_up` returns True, `send` raises
-        TimeoutError. The connection cannot be used any more, because only a part of the frame may have been sent.
+        Each time the socket's timeout passes, `send` calls `gives_up`. If the result is False, `send` continues to
+        wait. If the result is True, `send` raises TimeoutError. Close the connection after this error: perhaps only a
+        part of the frame was sent, so the receiver could not decode the next frame.
 
         Raises OSError if the connection is broken, and CodecError if the value cannot be encoded or is too large.
         """

@@ -3,22 +3,23 @@
 One Kafka cluster belongs to one data center. A company with several data centers needs a copy of its topics in each of
 them. A company that moves to a new cluster needs a copy in this cluster.
 
-Kafka 0.7 already had a simple idea for copies of topics: the mirror is a consumer of the source cluster, and a producer
-of the target cluster. Neither cluster needs a change, and the clusters can have different sizes. In this drawing, the
-mirror has copied the records a to f, and the committed offset of the consumer group `billing`:
+The mirror follows a simple idea from Kafka 0.7: it is a consumer of the source cluster, and a producer of the
+target cluster. Neither cluster needs special code for the mirror, and the clusters can have different sizes. In
+this drawing, the mirror has copied the records a to f. It has also copied the committed offset of the consumer
+group `billing`:
     source cluster                        mirror                              target cluster
     orders-0  a b c d e f g  --Fetch-->   batches: (c d) (e f)  --Produce-->   orders-0  a b c d e f
                                           position: 6           --commit--->   group hmb-mirror-...: orders-0 at 6
     group billing: 4         --------->   translation           --commit--->   group billing: 4
 
-The mirror usually copies a whole batch: it replaces a few fields in the header of the batch, and does not decode the
-records. The mirror decodes and encodes a batch only if a producer cannot send the batch of the source again. For
-example, compaction has removed records from the batch, or the batch has an old format (v0 or v1). The module `copying`
-describes all such cases.
+The mirror usually copies a whole batch without decoding its records. It only replaces a few fields in the
+header of the batch. Some batches cannot be copied in this way, because a producer may not send such a batch.
+For example, compaction has removed records from the batch, or the batch has an old format (v0 or v1). The
+mirror then decodes the records, and encodes them in a new batch. The module `copying` describes all such cases.
 
-The *position* of a partition is the source offset of the next record to copy. The target stores the positions. One
-transaction at the target can therefore contain both the records and their position. After a crash, the mirror continues
-at the positions.
+The *position* of a partition is the source offset of the next record to copy. The mirror stores its positions
+in the target cluster, where it also writes the records. One transaction can therefore contain both the records
+and the new position. After a crash, the mirror continues at the stored positions.
 
 The records of the copy can have other offsets than the records of the source. The committed offsets of consumer groups
 must then be *translated*, so that a group can continue at the target.
@@ -36,10 +37,14 @@ Read in this order:
 10. `mirror_maker` writes the topics of MirrorMaker 2, if a mirror uses its names
 11. `errors`      the errors with which a mirror ends
 
-Limits: a mirror copies a record to the partition with the same number, for example from partition 3 to partition 3. A
-mirror does not copy users, ACLs or share groups. A mirror commits its own position at the target as the offsets of a
-consumer group, so two mirrors must not use the same group at the same time. If two mirrors with the same group use
-transactions, the target refuses the writes of the mirror that started first.
+A mirror has these limits:
+- A mirror copies each record to the partition with the same number, for example from partition 3 to partition
+  3.
+- A mirror does not copy users, ACLs or share groups.
+- Two mirrors must not use the same consumer group at the same time. A mirror commits its positions at the
+  target as the offsets of this group, so two mirrors would overwrite each other's positions. If both mirrors
+  use transactions, they also have the same transactional id. The target then refuses the writes of the mirror
+  that started first.
 
 Source: Kafka 0.7 design, "Consumer tracking" and "Mirroring"; KIP-382.
 """

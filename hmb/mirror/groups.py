@@ -6,12 +6,12 @@ commits a translated offset at the target if two conditions hold:
 - The group's offset at the target is smaller than the translated offset. So a group that already reads at the target
   does not go back.
 
-The mirror remembers *runs*: series of records whose offsets grow by one both at the source and at the target (see
-`translation`). If a committed offset is in a run, the mirror computes its translation. If the offset is after the end
-of a run and before the next run, the mirror counts records. For example, a run ends before offset 500 at the source,
-and before offset 300 at the target. A group has committed offset 560, and the source has 40 records from offset 500 to
-559. At the target, the mirror then skips 40 records from offset 300 on. The translation is the offset of the next
-record.
+The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at the
+source and at the target (see `translation`). For a committed offset in a run, the mirror computes the offset at the
+target. Between two runs, the offsets do not grow evenly, so the mirror counts records. For example, a run ends before
+offset 500 at the source, and before offset 300 at the target. A group has committed offset 560, and the source has 40
+records from offset 500 to 559. The mirror skips the same number of records at the target, beginning at offset 300. The
+offset of the next record is the result.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ MAX_REMEMBERED_COUNTS = 10_000  # the translator remembers at most this number o
 class OffsetTranslator:
     """Translates committed offsets of the source to offsets at the target.
 
-    To translate some offsets, the translator must count records, which is slow. It therefore keeps these results in
-    memory.
+    For some offsets, the translator must count records, which is slow. It therefore remembers the results of these
+    translations.
     """
 
     def __init__(self, source: Admin, target: Admin) -> None:
@@ -86,10 +86,11 @@ def translated_offsets(
     chosen: re.Pattern[str],
     own_group: str,
 ) -> list[TranslatedOffset]:
-    """Return the offsets that groups have committed at the source, each with the matching offset at the target.
+    """Return the committed offsets of groups at the source, and for each of them the matching offset at the target.
 
-    A record can have different offsets in the two clusters. The result contains the groups whose names match `chosen`,
-    but not the group of the mirror (`own_group`), and only partitions that the mirror copies (`partitions`).
+    The two offsets can be different, because the same record can have different offsets in the two clusters. The
+    result contains only the partitions that the mirror copies (`partitions`), and only the groups whose names match
+    `chosen`. The mirror's own group (`own_group`) is left out.
     """
     found = []
     for listed in source.list_groups(types=CONSUMER_GROUP_TYPES):
@@ -107,7 +108,11 @@ def translated_offsets(
 
 
 def commit_translated(target: Admin, offsets: Iterable[TranslatedOffset]) -> list[TranslatedOffset]:
-    """Commit the translated offsets that are greater than those at the target, and return them."""
+    """Commit each translated offset that is greater than the group's present offset at the target.
+
+    Return the offsets that were committed. An offset that the target refuses, for example because the group has
+    members, is not in the result.
+    """
     by_group: dict[str, list[TranslatedOffset]] = {}
     for each in offsets:
         by_group.setdefault(each.group, []).append(each)

@@ -1,15 +1,16 @@
 """Writes MirrorMaker 2's own topics, checkpoints and heartbeats, in MirrorMaker 2's format.
 
-Programs that move a consumer to another cluster often use the class RemoteClusterUtils of Kafka. This class reads two
-kinds of topics, which MirrorMaker 2 writes. A mirror of HMB also writes them if it names topics like MirrorMaker 2
-(`east.orders`). For example, a mirror from the cluster `east` to the cluster `west` writes:
+Programs that move a consumer to another cluster often use Kafka's class RemoteClusterUtils. This class reads
+two kinds of topics that MirrorMaker 2 writes. HMB's mirror also writes these topics if it names the copies of
+topics like MirrorMaker 2 does: `orders` of the cluster `east` becomes `east.orders`. For example, a mirror from
+`east` to the cluster `west` writes:
     cluster  topic                         a record contains
-    west     east.checkpoints.internal     a group, a partition of `west`, and the group's offset in both clusters
+    west     east.checkpoints.internal     a group, a partition at `west`, the group's offset in both clusters
     east     heartbeats                    the names of both clusters, and the time
 
-A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` of `west`. From
-this name, a program at the target sees that `east` is a source. From the time in the last record, the program sees
-whether the mirror still works.
+A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` at `west`. The
+name of the copy shows a program at `west` that a mirror copies from `east`. The time in the last record shows whether
+this mirror still works.
 
 The records of MirrorMaker 2 have these formats. All numbers are big endian. A text is its length (int16) and its UTF-8
 bytes:
@@ -49,8 +50,9 @@ _CHECKPOINT, _HEARTBEAT = Struct(">hqq"), Struct(">hq")
 class MirrorMakerTopics:
     """Writes two topics of MirrorMaker 2: heartbeats into the source cluster, and checkpoints into the target cluster.
 
-    A checkpoint contains the committed offset of a consumer group at the source, and the matching offset at the target.
-    If neither offset has changed since the last checkpoint, the class writes no new checkpoint.
+    A checkpoint belongs to a consumer group and a partition. It contains the group's committed offset at the
+    source, and the matching offset at the target. If both offsets are the same as in the last checkpoint, the class
+    writes no new checkpoint.
     """
 
     def __init__(self, source: Admin, target: Admin, aliases: Aliases) -> None:

@@ -1,23 +1,29 @@
 """The producer side of a mirror: sends whole batches to the target, and commits the positions there.
 
-The *position* of a partition is the source offset of the next record to copy. The mirror commits positions as the
-offsets of a group on the target, the *mirror's group*. The mirror can commit in two ways:
-- Without transactions, the mirror commits its positions about once a second. After a crash, the copy may contain
-  records after the last committed position. The next start compares these records with the source (see `resuming`).
-- With transactions, the batches and the positions belong to one transaction. The target shows both of them, or none. So
-  after a crash, the copy contains no records after the last committed position.
+The *position* of a partition is the offset of the next record that the mirror will copy from the source. The
+mirror stores its positions on the target, as the committed offsets of a consumer group, the *mirror's group*.
+The mirror can commit in two ways:
+- Without transactions, the mirror commits its positions about once a second. If it crashes after it has copied
+  records, but before it has committed, the copy contains records after the last committed position. The next
+  start therefore compares these records with the source (see `resuming`).
+- With transactions, each transaction contains batches and positions. The target commits both, or neither. After
+  a crash, the copy therefore contains no committed records after the last committed position.
 
-The batches always have sequence numbers (KIP-98), even without transactions. So the target recognizes a batch that
-arrives twice. For this check, a broker remembers only the last five batches of each producer in a partition. At most
-MAX_IN_FLIGHT (5) batches of a partition are therefore in flight.
+Each batch has sequence numbers (KIP-98), even if the mirror uses no transactions. The target can therefore
+recognize a batch that arrives twice. But a broker remembers only the last five batches of each producer in a
+partition. So the mirror never has more than five batches of a partition in flight, that is, sent but not yet
+acknowledged (MAX_IN_FLIGHT).
 
-Kafka has two versions of transactions (KIP-890), and a mirror uses version 1. In version 2, a producer need not send a
-request that adds its partitions to the transaction. This would save little, because a mirror sends such a request only
-about once a second.
+Kafka has two versions of transactions (KIP-890), and a mirror uses version 1. In version 1, a producer sends an
+AddPartitionsToTxn request before it writes to new partitions in a transaction. In version 2, it does not need
+this request. For a mirror, version 2 would save little time, because a mirror sends this request only about
+once a second.
 
-Version 2 of transactions also has a disadvantage: a Kafka broker can refuse a batch that arrives before the broker has
-written all markers of the previous transaction. The mirror would then have to send this batch and all later batches
-again. With version 1, this does not happen.
+Version 2 of transactions also has a disadvantage. At the end of a transaction, the cluster writes a *marker*
+into each partition of the transaction. A Kafka broker can refuse a batch of the next transaction that arrives
+before all these markers are written. The mirror would then have to send this batch and all later batches again.
+In version 1, the AddPartitionsToTxn request fails instead. The mirror has not sent a batch yet, so it repeats
+only this request.
 """
 
 from __future__ import annotations
@@ -49,10 +55,10 @@ OneRound = dict[TopicPartition, CopiedBatch]  # at most one batch of each partit
 
 
 class TargetWriter:
-    """Writes batches to the target cluster, and commits the positions of the mirror there.
+    """Writes batches to the target cluster, and commits the mirror's positions there.
 
-    The arguments of the methods contain partitions of the target, for example `east.orders-0`, and not partitions of
-    the source.
+    All methods take partitions of the target, and not partitions of the source. For example, `east.orders-0` is the
+    target's copy of the partition `orders-0` from the source cluster `east`.
     """
 
     def __init__(self, admin: Admin, group: str, *, transactional: bool) -> None:
@@ -72,11 +78,13 @@ class TargetWriter:
         return self._transactions is not None
 
     def write(self, batches: Mapping[TopicPartition, list[SourceBatch]], on_written: OnWritten) -> None:
-        """Write batches, and wait until all in-sync replicas of the target have them.
+        """Write batches to the target, and wait until all in-sync replicas have stored them.
 
-        A batch consists of one or more *runs*: series of records with consecutive source offsets. For each run that the
-        target has written, call `on_written` with the partition, the run, and the number of bytes. Raises KafkaError or
-        ConnectionFailed if the target does not write a batch.
+        A batch contains one or more *runs*. The records of a run have consecutive offsets at the source. After the
+        target has written a batch, call `on_written` for each of its runs. The arguments are the partition, the run and
+        its approximate size in bytes.
+
+        Raises KafkaError or ConnectionFailed if the target fails to write a batch.
         """
         if self._transactions is not None:
             if not self._is_in_transaction:
@@ -101,7 +109,10 @@ class TargetWriter:
         self._is_in_transaction = False
 
     def close(self) -> None:
-        """Close all connections. If a transaction is open, the target cluster aborts it when a new mirror starts."""
+        """Close all connections.
+
+        If a transaction is still open, the target aborts it after its timeout, or when the mirror starts again.
+        """
         for connection in self._connections.values():
             connection.close()
         if self._transactions is not None:
@@ -132,10 +143,10 @@ class TargetWriter:
         return self._connections[node]
 
     def _write_rounds(self, rounds: list[OneRound], on_written: OnWritten) -> None:
-        """Send the requests of all rounds, and only then wait for the responses to all these requests.
+        """Send the requests of all rounds, and only then wait for the responses.
 
-        A round contains at most one batch of each partition. For each round, the writer sends one request to each
-        broker that leads one of these partitions.
+        A round contains at most one batch of each partition. For each round, the writer groups the batches by the
+        leaders of their partitions, and sends one request to each leader.
         """
         sent: dict[Connection, list[OneRound]] = {}
         for each in rounds:

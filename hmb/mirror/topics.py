@@ -1,8 +1,10 @@
 """Creates the topics of the copy, with the settings and the partitions of the source.
 
-The mirror copies the settings that a user has set for a topic, and not the defaults of the brokers. It leaves out some
-settings. The mirror does not copy the settings of replication, because the target may have fewer brokers. It does not
-copy the settings of timestamps either, because the copy must keep the timestamps of the source.
+The mirror copies only those settings of a topic that a user has set. It does not copy the defaults of the brokers.
+The mirror never copies these settings, even if a user has set them:
+- settings that depend on replicas, such as `min.insync.replicas`, because the target may have fewer brokers
+- settings for timestamps, because the copy must keep the timestamps of the source
+- settings for tiered storage, and the old setting `message.format.version`
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
-"""Decides who may send requests to an HTTP server: a client must send a secret token, or the login of a user.
+"""Decides whether a client may use an HTTP server. The client must send a secret, or a user's name and password.
 
-The server accepts three kinds of secrets. Each of them is a long random text:
-- The *token* is part of the link that the broker prints. If the broker has no users, the token permits everything.
-- The *owner's token* is in a file in the data directory. Only the owner of the data directory can read this file
-  (ports.py), for example with `hmb state`. The owner's token permits everything, even if the broker has users. If
-  other computers can reach the server, the owner's token is not enough.
-- A *session id* belongs to a user who has logged in (logins.py). A session id permits only what this user may read.
+The server accepts three kinds of secrets, which are long random texts. If other computers can reach the server,
+the first two are not enough:
+- The *token* is part of the link that the broker prints. While the broker has no users, the token permits
+  everything.
+- The *owner's token* is in a file in the data directory (ports.py). Only the owner of the directory can read
+  this file. Commands such as `hmb state` use it. The owner's token permits everything, even if the broker has
+  users.
+- A *session id* belongs to a user who has logged in (logins.py). It permits only what this user is allowed to
+  read.
 
-The link that the broker prints opens a page. If the broker has users, this page shows only a form for the login, until
-the reader has logged in. A program without cookies sends the link's token as `?token=TOKEN`, and the user's name and
-password in the header `Authorization: Basic`.
+The link that the broker prints opens a page. If the broker has users, the page shows only a login form until
+the reader has logged in. A program without cookies sends two things in each request. The first is the link's
+token, as `?token=TOKEN`. The second is the user's name and password, in the header `Authorization: Basic`.
 
 If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of
 the data directory.
@@ -47,7 +50,11 @@ class Proofs(NamedTuple):
 
 
 class Admission:
-    """Decides who may send requests to one HTTP server. Without `logins`, a request needs `token` or `owner_token`."""
+    """Decides who may send requests to one HTTP server.
+
+    `logins` checks the passwords and sessions of the broker's users. While it is None, a request needs `token` or
+    `owner_token`. A server that other computers can reach then refuses all requests.
+    """
 
     def __init__(self, *, is_public: bool = False) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -85,10 +92,13 @@ class Admission:
         return self.logins.reader_of_password(name, password, proofs.host)
 
     def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
-        """Return whether the reader of a stream still has access, so that the stream may continue.
+        """Return whether the reader of a stream still has access. If not, the server ends the stream.
 
-        If a reader has sent a password in the header `Authorization: Basic` instead of the cookie of a session, this
-        method returns True. The password of such a reader is checked only at the start of the stream.
+        A reader with a session has access until the session ends. The password of a reader without a session (header
+        `Authorization: Basic`) is checked only at the start of the stream, so this reader keeps access.
+
+        A reader without a user name loses access when the server begins to require a login. The owner's token still
+        gives access.
         """
         if reader.user is None:
             return not self.requires_login or is_equal(proofs.given_token, self.owner_token)

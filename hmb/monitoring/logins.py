@@ -1,9 +1,9 @@
 """Checks the passwords of users who log in at the HTTP ports of a broker, and stores the sessions of these users.
 
-The broker prints a link to its page, and the link contains a random token. In a broker without users, this token is
-enough. A broker has users as soon as a listener has SASL, or as soon as an ACL or a SCRAM credential exists. From then
-on, a reader of the page must also log in as one of these users. The page then shows only what this user may read
-(rights.py).
+The broker prints a link to its page. The link contains a random token. If the broker has no users, everybody
+who has the link can read the page. A broker has users if a listener uses SASL, or if an ACL or a SCRAM
+credential exists. In this case, a reader must open the link and also log in as one of these users. The page
+shows only what this user may read (rights.py).
 
 For example, alice logs in on the page with the password that she also uses for SASL. She gets a cookie with a random
 session id, and reads with the rights of the principal User:alice.
@@ -14,7 +14,7 @@ A session ends in one of these cases:
 - The session is SESSION seconds old (12 hours).
 - MAX_SESSIONS newer sessions exist.
 
-If a computer sends too many wrong passwords, it must wait before it can send the next one
+A computer that has sent too many wrong passwords must wait before it can try another password
 (hmb/broker/security/refused_logins.py).
 """
 
@@ -45,8 +45,9 @@ LONGEST_PASSWORD = 1000  # characters
 class Reader(NamedTuple):
     """A user who sends requests to an HTTP port, and the rights of this user.
 
-    `user` is the user's name. It is None for the owner of the data directory. It is also None for every reader while
-    the broker has no users. `access` contains the rights. It is None if the reader may read everything.
+    - `user` is the user's name. It is None if the reader needs no login: the reader owns the data directory, or the
+      broker has no users.
+    - `access` contains the reader's rights. It is None if the reader may read everything.
     """
 
     user: str | None = None
@@ -125,7 +126,10 @@ class Logins:
         return Reader(user, access)
 
     def _checked(self, user: str, password: str, host: str) -> UserScramCredentialRecord | None:
-        """Check a password. Return its SCRAM credential, or None if it is a password for PLAIN. Raises Refused."""
+        """Check a user's password. Return the user's SCRAM credential, or None if it is a password for SASL/PLAIN.
+
+        Raises Refused if the password is wrong, or if the computer `host` has sent too many wrong passwords.
+        """
         refused = self._broker.context.refused_logins
         if refused.is_blocked(host):
             why = "this computer has sent too many wrong passwords; wait a minute, and try again"

@@ -1,8 +1,9 @@
 """Shows the state of a broker as Prometheus metrics.
 
-Dashboards for Kafka exist already, and they expect the metric names that two programs use. `kafka_exporter` reads
-topics and groups through Kafka's protocol. The JMX exporter reads the metrics of Kafka's brokers, and its example file
-`kafka-2_0_0.yml` defines a name for each metric. HMB uses both sets of names, so such a dashboard works unchanged:
+Many dashboards for Kafka already exist. They expect the metric names of two programs: `kafka_exporter` and the
+JMX exporter. `kafka_exporter` reads topics and groups through Kafka's protocol. The JMX exporter reads the
+metrics of Kafka's brokers, and its example file `kafka-2_0_0.yml` defines the metric names. HMB uses the names
+of both programs, so dashboards for these names work with HMB without changes:
     kafka_topic_partition_current_offset{topic="orders",partition="0"} 8021        like kafka_exporter
     kafka_consumergroup_lag{consumergroup="billing",topic="orders",partition="0"} 12
     kafka_network_requestmetrics_requests_total{request="Produce"} 514             like the JMX exporter
@@ -10,9 +11,11 @@ topics and groups through Kafka's protocol. The JMX exporter reads the metrics o
 Prometheus requests the metrics every few seconds. For each request, `StateCollector` collects the broker's state once,
 and makes the metrics from it.
 
-The metrics differ from Kafka's in three points. The metrics of requests have no label for the version. `bytesin_total`
-and `bytesout_total` have no label for the topic: they count the record bytes of all topics together. `messagesin_total`
-counts the offsets that a topic has used, and these include the markers of transactions.
+The metrics differ from Kafka's metrics in three ways. First, the metrics of requests have no label for the API
+version. Second, `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the
+record bytes of all topics together. Third, `messagesin_total` does not count the messages of a topic, but the
+offsets that the topic has used. Transaction markers also use offsets, so this number can be greater than the
+number of messages.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ SMALL = 100_000  # The text format writes smaller integers without an exponent.
 
 
 class StateCollector(Collector):
-    """Makes Prometheus metrics of the state that `collect` returns."""
+    """Makes Prometheus metrics from the state of the broker. The function `collect` returns this state."""
 
     def __init__(self, collect: Callable[[], BrokerState]) -> None:
         self._collect = collect
@@ -44,7 +47,11 @@ class StateCollector(Collector):
         yield from _requests(state.requests)
 
     def describe(self) -> Iterable[Metric]:
-        """Return no names. Without this method, the registry would collect the state to learn the metrics' names."""
+        """Return no metrics.
+
+        The registry calls this method to learn the names of the metrics. Without this method, the registry would
+        call `collect` instead, which collects the whole state of the broker.
+        """
         return []
 
 
@@ -54,11 +61,11 @@ def metrics_text(collect: Callable[[], BrokerState]) -> bytes:
 
 
 def lines_of(metric: Metric) -> Iterator[str]:
-    """Yield the lines of a metric in Prometheus's text format, with the newline at the end of each line.
+    """Yield the lines of a metric in Prometheus's text format. Each line ends with a newline.
 
-    `generate_latest` of prometheus-client makes the same lines, but for each line it checks again whether the names of
-    the labels are allowed. For 1,000 partitions and 100 groups, `lines_of` needs a fifth of the time that
-    `generate_latest` needs. A test compares the lines of both functions.
+    The function `generate_latest` of prometheus-client makes the same lines, but it is slower. For each line, it
+    checks again whether the names of the labels are allowed. For 1,000 partitions and 100 groups, `lines_of` needs
+    a fifth of the time. A test checks that both functions make the same lines.
     """
     suffix = "_total" if metric.type == "counter" else ""
     yield f"# HELP {metric.name}{suffix} {metric.documentation}\n"

@@ -1,4 +1,4 @@
-"""Reads the positions of a group: its committed offsets, or the start offsets of a share group's partitions."""
+"""Finds out how far a group has read each partition, from its committed offsets or a share group's start offsets."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Takes samples of a broker's counters, for rates over the last minute and for the lag of groups over five minutes.
 
-A counter such as a partition's log end offset only shows how many records the partition has received in total. The
-rate is the growth of the counter in a certain time, so the broker must know an older value of the counter. A thread
-therefore stores a sample of all counters every INTERVAL seconds. This thread runs in a broker that serves its state or
-its page over HTTP, and in the command `hmb ui -b ADDRESS`.
+A counter, such as a partition's log end offset, shows only a total. To compute a rate, such as records per
+second, HMB compares the counter with an older value. A thread therefore stores a sample of all counters every
+INTERVAL seconds. This thread runs in a broker that serves its state or a web page over HTTP. It also runs in
+the command `hmb ui -b ADDRESS`, which serves a page about another broker.
 
 For example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate
 over the last minute is 50 records per second.
 
-Cost: for a sample, the broker reads one number of each partition and each group. For 1,000 partitions, this takes about
-1 ms.
+Cost: for each sample, the broker reads the log end offset of each partition, and the offsets up to which each
+group has read. For 1,000 partitions, this takes about 1 ms.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Sampler:
     """Takes samples of a broker in a thread, for rates and for the lags of groups."""
 
     def __init__(self, sample: Callable[[], StateSample]) -> None:
-        """Call `sample` once to take the first sample. `start` begins to take further samples.
+        """Take the first sample. The method `start` starts the thread that takes the later samples.
 
-        `sample` raises RuntimeError if the broker does not run.
+        `sample` is a function that takes a sample. It raises RuntimeError if the broker is not running.
         """
         self._sample = sample
         self._samples: deque[StateSample] = deque([sample()], maxlen=KEPT)
@@ -90,12 +90,14 @@ class Sampler:
             self._thread.join()  # The thread ends after its current sample, because `_stop` is set.
 
     def rates(self) -> SampleRates:
-        """Return the rates since the oldest sample of the last minute. If this sample is too new, all rates are None.
+        """Return the rates since the oldest sample of the last minute.
 
-        A rate is the growth of a counter since the sample, divided by the age of the sample. If the sample is at least
-        EXACT seconds old, its age is rounded to whole seconds. Without rounding, the age would be different in each
-        call, so the rate of a partition would change even without new records. The broker would then send each such
-        partition to its page again, several times a second.
+        A rate is the growth of a counter since this sample, divided by the age of the sample. All rates are None if no
+        such sample exists, or if it is younger than SHORTEST seconds.
+
+        If the sample is at least EXACT seconds old, its age is rounded to whole seconds. Otherwise each call would
+        return slightly different rates, even without new records. The broker would then send these rates to its web
+        page several times a second.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)
@@ -105,7 +107,7 @@ class Sampler:
         return SampleRates(sample, seconds if seconds < EXACT else round(seconds))
 
     def lags(self, group: str) -> list[list[int]]:
-        """Return a list with `[time, lag]` for each sample that contains the group, oldest sample first."""
+        """Return `[time, lag]` for each sample that contains the group. The oldest sample comes first."""
         return [[sample.time, sample.lags[group]] for sample in self._samples.copy() if group in sample.lags]
 
     def _run(self) -> None:

@@ -1,9 +1,9 @@
 """The state of a running broker, as plain data.
 
-A `BrokerState` is a copy of everything that the broker knows about itself at one moment: topics with their partitions
-and segments, groups with their lag, open transactions, connections, and the requests of each API. Whenever a program
-requests the state, `collect` (in collecting.py) makes a new copy. `hmb state --json` prints the copy, `hmb top` shows
-it, and `metrics.py` makes metrics for Prometheus from it.
+A `BrokerState` contains what the broker knows about itself at one moment. Examples are topics with their
+segments, groups with their lag, open transactions, and connections. Whenever a program requests the state,
+`collect` (in collecting.py) creates a new `BrokerState`. `hmb state --json` prints the state, and `hmb top`
+shows it. `metrics.py` converts the state to metrics for Prometheus.
 
 In the classes of this module, all times are in ms since 1970, and all sizes are in bytes, unless a comment names
 another unit. `as_json` returns the fields of these classes as dicts and lists, so the classes also document the JSON.
@@ -172,10 +172,11 @@ class ProcessInfo:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """The whole state of one broker, or the part of it that the reader may see.
+    """The state of one broker. It contains only what the reader (the user who requests the state) is allowed to see.
 
-    `missing` names each part that is not complete, with the reason. For example, a state that was read through the APIs
-    of Kafka contains no segments. Such a part is empty or None, or contains only what the reader may see.
+    `missing` contains the name of each incomplete part, and the reason. In the state, such a part is empty or None,
+    or contains less than the broker knows. For example, a state that was read with Kafka's own APIs contains no
+    segments, because these APIs do not return segments.
     """
 
     time: int
@@ -197,10 +198,11 @@ class BrokerState:
 
 
 def fields_of(part: Any) -> dict[str, Any]:
-    """Return the fields of `part`. A part is one of the dataclasses of which a state consists.
+    """Return the fields of `part`, which is an instance of one of the dataclasses of this module.
 
-    A caller can pass this function to `json.dumps` as the argument `default`. `json.dumps` then calls it for each part
-    of a state. This is four times as fast as `as_json`, because `as_json` also copies each list.
+    A caller can pass this function to `json.dumps` as the argument `default`. `json.dumps` then calls the function
+    for each dataclass instance in a state. A call of `as_json` would take four times as long, because it also
+    copies each list.
     """
     return {name: getattr(part, name) for name in part.__dataclass_fields__}
 

@@ -1,17 +1,17 @@
 """A cache for the state of a broker: if a log has not changed, the broker need not read it again for the next state.
 
-A page needs the broker's state five times a second. A state of 1,000 partitions costs about 55 ms of processor time
-while clients send records, but only some partitions change between two states. With this cache, a partition without
-changes costs about 1 us instead of 25 us.
+A web page can request the broker's state five times a second. While clients send records, a state of 1,000 partitions
+costs about 55 ms of processor time. But only some partitions change between two requests. With this cache, an unchanged
+partition costs about 1 us instead of 25 us.
 
-To find out whether a log has changed, the cache compares the log's offsets with its offsets at the last collection.
-Some changes do not change these offsets: compaction, for example, only removes older records. So an entry of the cache
-is valid for only FRESH seconds. After this time, the cache reads the log again.
+An entry of the cache contains the log's offsets at the time when the broker read the log. If the log now has other
+offsets, it has changed. But some changes do not show in these offsets. For example, compaction only removes older
+records. An entry is therefore valid for only FRESH seconds. After this time, the broker reads the log again.
 
-If a group lags, its state contains the age of the first batch that it has not read. For this age, the broker reads the
-timestamp in the batch's header from the file. The cache stores these timestamps. New records change no earlier batch,
-so the timestamps stay valid when the log's end moves. But compaction or retention can delete the batch, so the cache
-keeps a timestamp for only FRESH_TIMESTAMPS seconds.
+If a group has unread records, the broker's state shows the age of the first unread batch. To find the age, the broker
+reads a timestamp from the header of this batch in the log's file. The cache stores these timestamps. New records do not
+change an earlier batch, so a timestamp usually stays valid. But compaction or retention can delete the batch. The cache
+therefore keeps a timestamp for only FRESH_TIMESTAMPS seconds.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ FRESH_TIMESTAMPS = 20.0  # seconds after which the timestamps in an entry are no
 class CachedLog:
     """One entry of the cache: what the broker has already read from one log.
 
-    info        the `PartitionInfo` of the log: its offsets, segments and producers. It is None if the broker has not
-                read the log yet
-    timestamps  a dict from committed offsets of groups to timestamps (ms). The timestamp is the largest one in the
-                batch that contains the offset, or in the next batch if no batch contains it. It is None if this batch
-                cannot be read
+    info        the `PartitionInfo` of the log: its offsets, segments and producers. It is None if the broker has
+                not read the log yet
+    timestamps  maps the committed offset of a group to the largest timestamp (ms) in the batch with this offset. If
+                no batch contains the offset, the next batch is used. If this batch cannot be read, the value is
+                None
     """
 
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
     def __init__(self, log: Log, last: CachedLog | None) -> None:
-        """Create an entry whose `info` is None, because the broker must read the log again.
+        """Create an entry without information about the log. The broker then reads the log, and sets `info`.
 
-        `last` is the previous entry of the log, or None. The new entry takes the timestamps from `last` unless they are
-        too old, because new records do not change the timestamps of older batches.
+        `last` is the previous entry of the log, or None. New records do not change the timestamps of older batches. The
+        new entry therefore takes over the timestamps in `last`, unless they are too old.
         """
         now = time.monotonic()
         self.info: PartitionInfo | None = None

@@ -1,9 +1,10 @@
 """Subscriptions and assignments: the bytes that consumers exchange through the group coordinator.
 
-In a classic group, the members send data to each other through the coordinator, which does not decode this data. In a
-group with the protocol type "consumer", the members send two kinds of data. Each member sends its *subscription* in
-JoinGroup, and the coordinator sends all subscriptions to the leader. The leader sends the *assignments* of all members
-in SyncGroup, and each member receives its own assignment.
+In a classic group, the members send data to each other through the coordinator, which does not decode this
+data. If the protocol type of the group is "consumer", there are two kinds of data. A *subscription* contains
+the topics that a member wants to read. Each member sends it in JoinGroup, and the coordinator sends all
+subscriptions to the leader of the group. An *assignment* contains the partitions that a member gets. The leader
+sends the assignments of all members in SyncGroup, and the coordinator sends each member its own assignment.
 
 Subscriptions and assignments begin with a version:
     int16 version   fields
@@ -11,9 +12,10 @@ Subscriptions and assignments begin with a version:
 A new version of a subscription or an assignment only adds fields at the end. So a reader that supports versions 0 to 3
 can also decode version 4: it decodes the fields of version 3, and ignores the bytes after them.
 
-A subscription contains user data, whose layout depends on the *assignor*, the strategy that assigns the partitions. The
-sticky assignor's user data lists the partitions that the member owned before the rebalance. This user data has two
-layouts and contains no version, so a reader first tries to decode the newer layout, and then the older layout.
+A subscription also contains user data: bytes for the *assignor*, the strategy that assigns the partitions to
+the members. Each assignor has its own layout for these bytes. In the user data of the sticky assignor, a member
+lists the partitions that it owned before the rebalance. There are two versions of this layout, but the bytes
+contain no version number. A reader therefore tries to decode the newer layout first, and then the older layout.
 
 The cooperative assignor also adds user data to a subscription: bytes that only this assignor understands. They contain
 only the member's generation (an int32). From version 2 on, a subscription has its own field for the generation. So a

@@ -69,7 +69,7 @@ CONSUMER_GROUP_TYPES = (GroupType.CLASSIC, GroupType.CONSUMER)
 
 
 class StreamsStatus(IntEnum):
-    """A status in the response to StreamsGroupHeartbeat: why the application cannot run all its tasks (KIP-1071)."""
+    """A reason why a streams application cannot run all its tasks, in a StreamsGroupHeartbeat response (KIP-1071)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1

@@ -202,8 +202,8 @@ class KafkaError(HmbError):
         """Store the code and the message. If `message` is None, the error has the standard message of its code.
 
         If `message` has more than LONGEST_MESSAGE characters, the error keeps only the start and the end of the
-        message. A string in a response has at most 32,767 bytes, and the message can quote a name of this length from
-        the request. The whole message would not fit into the response.
+        message. A message can be very long, because it can quote a name from the request. The error must fit into a
+        response, where a string has at most 32,767 bytes.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)

@@ -26,18 +26,18 @@ small negative number also takes one byte.
 
 The codecs of the primitive types follow these rules:
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
-- A decoder checks that a length is not greater than the rest of the buffer before it allocates memory. So an attacker
-  cannot make the decoder allocate 2 GB with four bytes that contain a false length.
-- A string has at most LONGEST_STRING bytes, also in the compact form. A longer string would not fit into the older
-  versions of a message, because they store the length as an int16.
-- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The `schema` module catches this
-  exception and raises a ProtocolError, which also contains the field's name.
+- Before a decoder allocates memory, it checks that the buffer contains as many bytes as the length says. Otherwise an
+  attacker could send four bytes with a false length, and the decoder would allocate 2 GB.
+- A string has at most LONGEST_STRING bytes, also in the compact form. Older versions of a message store the length as
+  an int16, so a longer string would not fit into them.
+- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The module `schema` catches it and
+  raises a ProtocolError, which also contains the field's name.
 - For a large value, a decoder calls `ALLOWANCE.spend`, which limits the memory for one message (see `allowance`). Most
-  decoders call `spend` before they create the value. Only a string's decoder creates the text first, because the cost
-  depends on the text's characters.
+  decoders call `spend` before they create the value. A string's decoder calls it afterwards, because the memory depends
+  on the characters of the string.
 - A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of the
   buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the records are
-  stored in a file, the operating system sends their bytes directly from the file.
+  in a file, the operating system sends them directly from the file.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """

@@ -19,7 +19,10 @@ Reader = TypeVar("Reader")
 
 
 def member_order(member_id: str, instance_id: str | None) -> tuple[bool, str]:
-    """Return the key for sorting members: first the static members by instance id, then all others by member id."""
+    """Return a sort key for a member. Static members come first, in the order of their instance ids.
+
+    All other members follow, in the order of their member ids.
+    """
     return (instance_id is None, member_id if instance_id is None else instance_id)
 
 

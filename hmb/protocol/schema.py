@@ -3,17 +3,18 @@
 A message class declares the fields of all versions of a message, with one line for each field (fields.py):
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
-`compile(version)` selects the fields of one version. The method stores these fields as a *plan*, a list of names and
-codecs. To encode or decode a message, a short loop goes through this list.
+A *codec* encodes and decodes the values of one type. The method `compile(version)` returns a *plan*: the fields
+that this version has, with a codec for each field. To encode or decode a message, a loop calls the codecs of
+the plan one after the other.
 
 Three rules apply to the encoding and decoding of all messages:
-- If a version does not have a field, the decoded message contains the field's default value. If a sender has set such a
-  field to another value, the encoder raises an error, because the receiver would not get the value. Fields with
-  `ignorable=True` are an exception: the encoder omits the field without an error, because the receiver does not need
-  the value.
-- In the versions that `flexible` declares, lengths have the compact form, and every struct ends with tagged fields
-  (KIP-482, see `tagged_fields`).
-- If bytes are malformed, the decoder raises a ProtocolError that contains the field and the position.
+- Many versions do not have all fields. If a field is missing, the decoder sets it to its default value. If the
+  sender has set this field to another value, the encoder raises an error, because the value would be lost. Only
+  fields with `ignorable=True` can be lost: the encoder omits them without an error.
+- The argument `flexible` of a message class names the *flexible* versions. In these versions, lengths are
+  encoded in fewer bytes, and each struct ends with tagged fields (KIP-482, see `tagged_fields`).
+- If bytes are malformed, the decoder raises a ProtocolError. The error message contains the field and the
+  position.
 
 For example, `MetadataRequest.compile(1)` returns the plan `[("topics", array of structs)]`. Each struct stands for a
 topic, and has the plan `[("name", string)]`. A request for the topic "a" is encoded as `00 00 00 01 00 01 61`. The
@@ -41,8 +42,9 @@ Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
 def defaults(fields: dict[str, Field]) -> Defaults:
     """Return the default values of fields, in two parts.
 
-    The first part contains immutable values, for example 0. All structs share these values. The second part contains
-    classes such as `list`. A new struct calls the class, so that it gets a new list of its own.
+    The first part contains values that never change, for example 0, so all structs can share them. A list can
+    change, so each struct needs a list of its own. For such a field, the second part contains a class, for example
+    `list`. The constructor of a struct calls this class.
     """
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
@@ -93,8 +95,10 @@ class Plan:
     def encode(self, out: p.Output, message: Struct) -> None:
         """Append the encoded `message` to `out`.
 
-        Raises KafkaError with UNSUPPORTED_VERSION if a field does not exist in this version, but its value in `message`
-        differs from the default. Raises ValueError if a value does not fit into its field.
+        Raises ValueError if a value does not fit into its field.
+
+        Raises KafkaError with UNSUPPORTED_VERSION if this version does not have a field, and the value of this field in
+        `message` is not the default. Ignorable fields are an exception: they are omitted without an error.
         """
         values = message.__dict__
         for name, default in self.required_defaults:
@@ -117,13 +121,13 @@ class Plan:
 
 @dataclass_transform(kw_only_default=True)
 class Struct:
-    """The base class of messages and of their parts.
+    """The base class of messages, and of the structs inside messages.
 
-    The constructor takes the values of fields as keyword arguments. A field without an argument has its default value.
+    The constructor has one keyword argument for each field. A field without an argument gets its default value.
 
-    `==` compares the classes and the fields of two structs. `repr` returns the constructor's call as Python code, and
-    omits fields with default values. If a `records` field has more than 512 bytes, `repr` does not show its bytes. The
-    text is then not valid Python code.
+    Two structs are equal if they have the same class and the same values. `repr` returns Python code that creates
+    the struct, without the fields that have their default values. But `repr` does not show the bytes of a `records`
+    field with more than 512 bytes. In this case, the result is not valid Python code.
     """
 
     fields: ClassVar[dict[str, Field]]
@@ -161,9 +165,9 @@ class Struct:
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
         """Return the plan of one version: the fields of this version with their codecs, in the order of their bytes.
 
-        A *flexible* version of a message encodes lengths in fewer bytes (KIP-482). The class of a message declares
-        which of its versions are flexible, so the caller omits `flexible`. For a struct inside a message, the caller
-        passes whether the version of the message is flexible.
+        In a *flexible* version of a message, lengths are encoded in fewer bytes (KIP-482). For a message, `flexible` is
+        None, because its class declares which versions are flexible. For a struct inside a message, `flexible` says
+        whether the version of the message is flexible.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """
@@ -208,9 +212,9 @@ class Struct:
         return message
 
     def encode_parts(self, version: int) -> list[p.Part]:
-        """Return the encoded message in parts.
+        """Return the encoded message as a list of parts, without copying the records in it.
 
-        Each value of the type `records` is a part of its own, which is not copied.
+        Each value of the type `records` is a separate part.
         """
         out = p.Output()
         self.compile(version).encode(out, self)
@@ -219,7 +223,7 @@ class Struct:
     def encode(self, version: int) -> bytes:
         """Return the encoded message as one byte string.
 
-        The message must not contain records that are stored in a file.
+        All records in the message must be in memory. For records in a file, use `encode_parts`.
         """
         return b"".join(cast(list[bytes], self.encode_parts(version)))
 

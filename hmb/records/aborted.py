@@ -1,13 +1,13 @@
 """Finds the batches of a log that belong to aborted transactions.
 
-A reader of committed records must skip the records of aborted transactions. Together with the batches, the log returns
-a list of the aborted transactions whose records are in these batches. Each entry of the list has the transaction's
-producer id and the offset of the transaction's first record. The transaction ends with a control batch of the same
-producer, the ABORT marker.
+A reader of committed records must skip the records of aborted transactions. The log therefore returns a list
+together with the batches. The list has an entry for each aborted transaction whose records are in these
+batches. The entry contains the producer id of the transaction, and the offset of its first record. The
+transaction ends with the ABORT marker, a control batch of the same producer.
 
-For example, the list of aborted transactions contains producer 7 with the first offset 100. The transactional batches
-of producer 7 from offset 100 on belong to this aborted transaction, up to the next ABORT marker of producer 7. A later
-batch of producer 7 belongs to another transaction.
+For example, an entry of the list contains producer 7 and the first offset 100. At offset 100, this transaction
+begins. It ends with the next ABORT marker of producer 7. All transactional batches of producer 7 in between
+belong to the aborted transaction. Later batches of producer 7 belong to other transactions.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The aborted transactions in one Fetch response. `covers` decides which batches belong to these transactions.
+    """The aborted transactions in one Fetch response. `covers` returns whether a batch belongs to one of them.
 
-    The caller must call `covers` once for each batch of the response, in the order of the batches.
+    The caller must call `covers` exactly once for each batch of the response, in the order of the batches. The
+    reason: `covers` keeps track of the transactions that are open at the current batch.
     """
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
@@ -30,9 +31,10 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy of this object.
+        """Return an independent copy of this object.
 
-        A reader that may read the same batches again needs a copy, because `covers` changes the object.
+        `covers` changes the object, so each object can be used for only one pass over the batches. A caller that reads
+        the batches twice uses a copy for the first pass.
         """
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()

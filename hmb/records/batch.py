@@ -60,10 +60,11 @@ class RecordBatch(NamedTuple):
     """The fields of a batch's header, and a memoryview of the bytes of the whole batch.
 
     - `size` is at least the size of a header (61 bytes), because `parse` refuses a smaller batch.
-    - `view` contains the bytes of the batch, including its header. It has `size` bytes, or fewer if the buffer ends
-      inside the batch.
-    - Until `check` has succeeded, no other field is trustworthy. After `check`, `view` has exactly `size` bytes, and
-      `records_count` is at most `last_offset_delta` + 1. The count is smaller if compaction has removed records.
+    - `view` contains the bytes of the batch, including its header. If the buffer ends inside the batch, `view` has
+      fewer than `size` bytes.
+    - The fields of the header may be wrong until `check` has succeeded. After `check`, `view` has exactly `size`
+      bytes, and `records_count` is at most `last_offset_delta` + 1. If compaction has removed records,
+      `records_count` is smaller.
     """
 
     base_offset: int
@@ -83,9 +84,10 @@ class RecordBatch(NamedTuple):
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Decode the header of the batch at `position`. The buffer must contain the header, but not the whole batch.
+        """Decode the header of the batch that begins at `position`.
 
-        Raises CORRUPT_MESSAGE if the buffer does not contain the complete header of a record batch.
+        The buffer must contain the complete header, but the rest of the batch may be missing. Raises CORRUPT_MESSAGE if
+        the header is incomplete, or if it is not the header of a record batch.
         """
         view = memoryview(buffer)
         if len(view) - position < RECORD_BATCH_OVERHEAD:
@@ -149,7 +151,8 @@ class RecordBatch(NamedTuple):
     def delete_horizon(self) -> int | None:
         """The time (ms) after which compaction may remove this batch's tombstones or marker, or None (KIP-534).
 
-        If the attribute bit for the delete horizon is set, the field of the base timestamp contains the delete horizon.
+        Compaction stores this time in the field of the base timestamp, and sets a bit in the attributes. If this bit is
+        not set, the batch has no delete horizon.
         """
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
@@ -252,8 +255,8 @@ def wrap_records(
 def assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: bytes | bytearray | memoryview) -> bytes:
     """Join the parts of a batch, and compute its CRC. Return the bytes of the batch.
 
-    `after_crc` contains the fields of the header after the CRC, in the layout AFTER_CRC: from the attributes to the
-    number of records. `content` contains the bytes after the header, which are the records.
+    `after_crc` contains the header fields that come after the CRC, in the layout AFTER_CRC. These are the fields
+    from the attributes to the number of records. `content` contains the records, which come after the header.
     """
     before_crc = _BEFORE_CRC.pack(base_offset, RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), leader_epoch)
     crc = _UINT32.pack(crc32c(content, crc32c(after_crc)))

@@ -56,10 +56,11 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1, or None if a record does not belong to a run.
+        """Return the records as uncompressed messages of magic 0 or 1, or None if a fast conversion is not possible.
 
-        A run consists of records that one call of `append_values` has added, and whose values have the same length (see
-        `fast.value_runs`). The method can convert a run without decoding its records.
+        The method can convert a *run* of records without decoding them. A run consists of consecutive records that one
+        call of `append_values` has added, and whose values have the same length (`fast.value_runs`). If any record does
+        not belong to a run, the method returns None.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

@@ -35,11 +35,14 @@ _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") :
 
 
 def is_sendable(batch: RecordBatch) -> bool:
-    """Return whether a producer can send the bytes of this batch's records again, without a new encoding.
+    """Return whether a producer can send the bytes of this batch's records again, without encoding the records again.
 
-    This is possible only under three conditions. First, compaction has removed no record from the batch. Second, the
-    producer has set the timestamps. Third, compaction has not set a delete horizon: the time after which it may remove
-    the batch's tombstones. A batch stores a delete horizon instead of the base timestamp.
+    A batch must meet three conditions:
+
+    - Compaction has not removed any of its records.
+    - The producer has set the timestamps, not the broker.
+    - The header contains the base timestamp. Compaction can replace it by a delete horizon: the time after which it
+      may remove the batch's tombstones.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times
@@ -71,7 +74,7 @@ def with_numbers(batch: RecordBatch, numbers: BatchNumbers) -> bytes:
 
 
 def as_produced(batch: RecordBatch, numbers: BatchNumbers = NO_BATCH_NUMBERS, *, transactional: bool = False) -> bytes:
-    """Return a copy that a producer can send: with this producer's `numbers`, base offset 0 and no leader epoch."""
+    """Return a copy that a producer can send, with its `numbers`, the base offset 0 and no leader epoch."""
     attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
     changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
     return _copy(batch, _content(batch), **changes, **numbers._asdict())
@@ -86,12 +89,12 @@ def with_records(
 ) -> bytes:
     """Return a copy of the batch with other records, but the same offsets, producer id, epoch and sequence numbers.
 
-    `content` contains the uncompressed records, and `count` is their number. `max_timestamp` (ms) becomes the greatest
-    timestamp in the header.
+    `content` contains the uncompressed records, and `count` is their number. `max_timestamp` (ms) becomes the
+    greatest timestamp in the header.
 
-    One field of the header contains either the base timestamp or the delete horizon: the time after which compaction
-    may remove the batch's tombstones (KIP-534). If `base_timestamp` (ms) is not None, this field gets its value, as the
-    delete horizon. If `base_timestamp` is None, this field stays the same.
+    If `base_timestamp` (ms) is not None, the header gets this value in the field for the base timestamp. The value
+    is then a delete horizon: the time after which compaction may remove the batch's tombstones (KIP-534). If
+    `base_timestamp` is None, the field does not change.
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

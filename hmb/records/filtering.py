@@ -1,14 +1,15 @@
 """Filtering: removes records from a batch, for compaction.
 
-Filtering creates a new batch with the same base offset, last offset delta and sequence numbers as the old batch. The
-remaining records keep their offsets. In a record batch (v2), a record contains its differences to the base offset and
-the base timestamp of the batch. The base offset and the base timestamp do not change. The new batch therefore contains
-the bytes of the remaining records unchanged.
+Filtering creates a new batch with the same base offset, last offset delta and sequence numbers as the old
+batch. A record in a record batch (v2) stores only its differences to the base offset and to the base timestamp
+of the batch. Usually, the base timestamp also stays the same. Filtering can then copy the bytes of the
+remaining records, and these records keep their offsets and timestamps.
 
-If a batch contains tombstones (records without a value), the new batch gets a *delete horizon*: the time after which
-compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp (KIP-534).
-This changes the base timestamp, so the timestamp delta of each record must also change. Filtering then cannot copy the
-bytes of the records. It encodes each record again.
+If tombstones (records without a value) remain in a batch, the new batch gets a *delete horizon*: the time after
+which compaction may remove the tombstones. The header stores this time in the field of the base timestamp
+(KIP-534), and so replaces the base timestamp. But each record stores its timestamp as a difference to the base
+timestamp. Filtering must therefore change this difference in each record. It encodes the records again instead
+of copying their bytes.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
 timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the new base timestamp of the batch.
@@ -67,8 +68,12 @@ def filter_batch(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records for which `keep` returns True, or None if no record remains.
 
-    If all records remain, the function returns the bytes of the old batch. If tombstones remain in a record batch (v2)
-    that has no delete horizon, the new batch gets `delete_horizon` (ms). Raises the same errors as `keys_of`.
+    If a tombstone (a record without a value) remains in a record batch (v2), the new batch needs a delete horizon.
+    After this time (ms), compaction may drop the tombstone. If the batch has no delete horizon yet, it gets
+    `delete_horizon`.
+
+    Otherwise, if all records remain, the function returns the bytes of the old batch. Raises the same errors as
+    `keys_of`.
     """
     if isinstance(batch, Message):
         return _filter_message(batch, keep, limit)
@@ -82,9 +87,10 @@ def keep_offsets(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
-    The caller must call `keys_of` for the batch first. The batch must still have all its records: no earlier compaction
-    has removed a record from it. `offsets` are in ascending order, and the records at these offsets have keys. See
-    `filter_batch` for `delete_horizon`.
+    Before the call, the caller must check the batch with `keys_of`. No earlier compaction may have removed a record
+    from the batch. `offsets` must be in ascending order, and each record at these offsets must have a key.
+
+    If a tombstone remains in the batch, and the batch has no delete horizon yet, it gets `delete_horizon` (ms).
     """
     if not offsets:
         return None
@@ -148,10 +154,10 @@ def with_delete_horizon(batch: RecordBatch, delete_horizon: int) -> bytes:
 
 
 def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_timestamp: int) -> bytearray:
-    """Return the encoded records for which `keep` returns True, for a batch with a new base timestamp (ms).
+    """Return the records for which `keep` returns True, encoded for a batch with a new base timestamp (ms).
 
-    A record stores its timestamp as a difference to the base timestamp of its batch. So the function computes a new
-    difference for each record.
+    A record stores only the difference between its timestamp and the base timestamp of its batch. The function
+    stores a new difference in each record, so that the timestamp of the record stays the same.
     """
     content, shift = bytearray(), batch.base_timestamp - base_timestamp
     for raw in raw_records(batch, data):

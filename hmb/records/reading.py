@@ -65,11 +65,11 @@ def first_batch(buffer: Buffer) -> Batch | None:
 
 
 def stored_offset(batch: Batch) -> int:
-    """Return the offset with which the bytes of a batch or message begin. Do not decompress anything.
+    """Return the offset in the first bytes of a batch or message. Do not decompress anything.
 
-    A record batch begins with the offset of its first record. A wrapper (a compressed message set) begins with the
-    offset of its last record. To find the first offset of a wrapper, `base_offset` must decompress the wrapper, so
-    `base_offset` is slower than this function.
+    A record batch begins with the offset of its first record. A wrapper (a compressed message that contains other
+    messages) begins with the offset of its last message. To find the first offset, `base_offset` must decompress
+    the wrapper, so it is slower than this function.
     """
     return batch.base_offset if isinstance(batch, RecordBatch) else batch.offset
 

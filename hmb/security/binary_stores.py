@@ -25,10 +25,10 @@ OLD_CIPHER = "unsupported"  # in OpenSSL's error message if only its legacy prov
 
 
 class StoreError(ValueError):
-    """The error for a store that cannot be read.
+    """A key store or a trust store cannot be read.
 
-    `part` names the setting that caused the error. For example, it is `keystore.password` for the setting
-    `ssl.keystore.password`. The message contains the reason, but no secret.
+    `part` is the name of the setting that caused the error, without the prefix `ssl.`. For example, `part` is
+    `keystore.password` for the setting `ssl.keystore.password`. The message contains the reason, but no secret.
     """
 
     def __init__(self, part: str, problem: str) -> None:

@@ -1,9 +1,10 @@
 """IP addresses: their normal form, and the addresses of a host name.
 
-An address of IPv6 has several forms: `2001:db8::1` and `2001:DB8:0:0:0:0:0:1` are the same address. A listener on `::`
-also accepts connections of IPv4, and the system then reports `::ffff:10.0.0.1` for the address `10.0.0.1`. If the
-broker compared these texts, a rule that forbids an operation for the host 10.0.0.1 would not apply to such a
-connection. So the broker compares normal forms: two texts for the same address have the same normal form.
+One IPv6 address can be written in several ways: `2001:db8::1` and `2001:DB8:0:0:0:0:0:1` are the same address. A
+listener on `::` also accepts IPv4 connections. The operating system then reports the client's address 10.0.0.1 as
+`::ffff:10.0.0.1`. Suppose that an ACL denies an operation for the host 10.0.0.1. If the broker compared the texts of
+the addresses, the ACL would not apply to this client. So the broker compares normal forms: all texts for the same
+address have the same normal form.
 """
 
 from __future__ import annotations

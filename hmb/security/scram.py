@@ -1,21 +1,25 @@
 """SCRAM: a client proves that it knows a password, without sending the password.
 
-*The problem.* With the mechanism PLAIN, the client sends its password, and a broker that stores passwords can lose them
-to a thief. With SCRAM, the broker stores other values, from which a thief cannot quickly compute the password. The
-client proves that it knows the password, and the broker proves that it stores the values of this user.
+*The problem.* With the mechanism PLAIN, the client sends its password to the broker. If the broker stores the
+passwords, a thief who copies its data has all passwords. With SCRAM, the broker stores other values, which are
+computed from the passwords. A thief needs a very long time to compute a password from these values. During a
+login, the client proves that it knows the password. The broker proves that it has the stored values of this
+user.
 
-*The values.* A password is *salted*: a slow function (PBKDF2) computes a number from the password and from random
-bytes, the salt. The function runs a hash many times (the iterations), so that a thief can try only few passwords a
-second. The other values follow from the salted password:
+*The values.* The *salt* is a sequence of random bytes. The slow function PBKDF2 computes the *salted password* from the
+password and the salt. It runs a hash function many times (the *iterations*), so a thief can try only a few passwords
+per second. The other values are computed from the salted password. H is the hash function, and HMAC is a hash function
+with a key:
     salted password = PBKDF2(password, salt, iterations)
     client key      = HMAC(salted password, "Client Key")
     stored key      = H(client key)                            the broker stores it
     server key      = HMAC(salted password, "Server Key")      the broker stores it
 
-*The exchange.* The client and the broker exchange four messages. In every exchange, each side sends a new random text,
-the *nonce*. The proof of the client depends on both nonces. If a thief records an exchange, the recorded proof is
-therefore useless for a later login. (A later paragraph explains the texts `n,,` and `c=biws`.) In this example, the
-user is alice, `r` contains the nonces, `s` the salt, and `i` the number of iterations:
+*The exchange.* The client and the broker exchange four messages. In each exchange, both sides send a *nonce*, a new
+random text. The client computes its proof from both nonces. If a thief records a proof, it is useless for a later
+login, because the broker then sends another nonce. In this example, the user is alice. The field `r` contains the
+nonces, `s` the salt, `i` the number of iterations, `p` the proof, and `v` the broker's signature. The last paragraph
+explains `n,,` and `c=biws`:
     client  n,,n=alice,r=<client nonce>                                    client first
     broker  r=<client nonce><broker nonce>,s=<salt>,i=4096                 server first
     client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final
@@ -28,9 +32,10 @@ key is equal to the stored key, the client knows the password.
 The broker's signature is `HMAC(server key, all messages)`. It proves to the client that the broker knows the server key
 of this user.
 
-The client's first message begins with `n,,`. This has two meanings. First, the client does not use *channel binding*,
-which would tie the login to one TLS connection. Second, the client acts under its own name. The text `biws` in the
-client's last message is `n,,` in base64. RFC 5802 defines all letters in the messages, for example `n`, `r` and `c`.
+The client's first message begins with `n,,`. The letter `n` means that the client does not use *channel
+binding*. With channel binding, a login would be valid only in one TLS connection. Between the two commas, a
+client could write the name of another user for whom it wants to act. The text `biws` in the client's last
+message is `n,,` in base64. RFC 5802 explains all letters in the messages.
 
 Source: RFC 5802 (SCRAM), RFC 7677 (SCRAM-SHA-256), KIP-84.
 """
@@ -125,7 +130,8 @@ def client_proof(mechanism: ScramMechanism, salted: bytes, messages: str) -> byt
 def is_valid_proof(mechanism: ScramMechanism, credential: ScramCredential, messages: str, proof: bytes) -> bool:
     """Return whether a client's proof shows that the client knows the password.
 
-    The comparison always takes the same time, so an attacker cannot learn the key from this time.
+    The function computes a key from the proof and compares its hash with the stored key. The comparison takes the
+    same time for every wrong key. An attacker therefore cannot measure how many bytes were right.
     """
     signature = _hmac(mechanism, credential.stored_key, messages.encode())
     if len(proof) != len(signature):

@@ -1,13 +1,16 @@
 """Key stores and trust stores: the keys and certificates that a TLS context needs.
 
-Kafka has two kinds of stores. A *key store* contains a private key, and the certificates that prove who owns this key.
-A *trust store* contains the certificates of the authorities that a broker or a client trusts. A PEM store is a text
-file: each key or certificate is a block of base64 text between two lines, such as `-----BEGIN CERTIFICATE-----` and
-`-----END CERTIFICATE-----`. Instead of the name of a file, a setting can contain the PEM text itself.
+Kafka has two kinds of stores. A *key store* contains a private key, and certificates for this key: they prove
+who owns the key. A *trust store* contains the certificates of the authorities that a broker or a client trusts.
 
-Python's standard library cannot read stores in the binary formats PKCS12 and JKS. The module `binary_stores.py`
-converts them to PEM text. HMB recognizes the format of a file from its first bytes. So it also reads a PKCS12 or JKS
-file whose type is wrong or missing in the settings.
+A PEM store is a text file. Each key or certificate is a block of base64 text between two lines, such as
+`-----BEGIN CERTIFICATE-----` and `-----END CERTIFICATE-----`. Instead of the name of a file, a setting can
+contain the PEM text itself.
+
+A store can also have a binary format: PKCS12 or JKS. Python's standard library cannot read these formats, so
+the module `binary_stores.py` converts such a store to PEM text. HMB recognizes a binary format from the first
+bytes of the file. It therefore reads the file even if the type of the store is wrong or missing in the
+settings.
 
 Source: KIP-651 (PEM stores), KIP-684.
 """

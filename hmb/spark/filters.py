@@ -1,18 +1,19 @@
-"""Use the filters of a batch query: read only the ranges of offsets that can contain matching records.
+"""Uses the filters of a batch query to skip offsets at which no record can match.
 
 Problem: a topic holds the records of a month, and a query needs one hour: `WHERE timestamp >= '2026-01-31 23:00'`.
 Without help, Spark reads the records of the whole month, and then removes nearly all of them.
 
-Idea: Spark passes simple filters to the reader (*pushed-down filters*, from Spark 4.1 on). If a filter selects one
-hour, the reader asks the brokers for the offsets at which this hour begins and ends. The reader reads only the records
-between these offsets. Spark still evaluates every filter on the rows that it receives. The ranges may therefore be too
-large, but they must never be too small.
+Idea: Spark passes simple filters to the reader (*pushed-down filters*, since Spark 4.1). If a filter selects
+one hour, the reader asks the brokers for the offsets at which this hour begins and ends. It reads only the
+records between these offsets. Spark applies every filter again to the rows that it receives. If the reader
+returns too many records, the result is therefore still correct. But the reader must never skip a record that
+matches.
 
-The option `pushFilters=true` turns pushed-down filters on. This option needs the setting
-`spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. A filter helps if it compares one of
-these columns with a value:
+To turn on pushed-down filters, set the option `pushFilters=true`. Spark must also have the setting
+`spark.sql.python.filterPushdown.enabled=true`, which `hmb.spark.session()` sets. If a filter compares one of
+these columns with a value, the query reads fewer records:
     topic, partition    =, IN, <, <=, >, >=     the query does not read the other partitions
-    offset              =, IN, <, <=, >, >=     the query reads these offsets only
+    offset              =, IN, <, <=, >, >=     the query does not read the other offsets
     timestamp           =, IN, >, >=            the query begins at the first record at or after this time
     timestamp           =, IN, <, <=            the query ends early, but only with the option `maxLateness`
 
@@ -20,24 +21,25 @@ Example: partition `weather-0` contains the offsets 0 to 719,999, one record for
 '2026-01-31 23:00'` matches the records of the last hour. ListOffsets returns offset 716,400 for this time, and the
 query reads 3,600 records.
 
-A query with an upper limit for the timestamp can end early only with the option `maxLateness`. Producers set the
-timestamps, so even after a record that is newer than the limit, the log can contain records that are older than the
-limit. Only the user knows how late such records can be. With `maxLateness=10m`, the reader ends at the first record
-that is at least ten minutes newer than the limit. If the broker sets the timestamps (the topic's setting
-`message.timestamp.type=LogAppendTime`), no record is late, and `maxLateness=0s` is right.
+A query with an upper limit for the timestamp can end early only with the option `maxLateness`. Producers set
+the timestamps, so the records in a log need not be in the order of their timestamps. After a record that is
+newer than the limit, another record that is older than the limit can follow. Only the user knows how late such
+a record can be. With `maxLateness=10m`, the reader stops at the first record that is at least ten minutes newer
+than the limit. If the broker sets the timestamps (`message.timestamp.type=LogAppendTime`), no record is late,
+so use `maxLateness=0s`.
 
-Why `pushFilters` is off by default: Spark 4.3.0 stores the ranges of a query in the DataFrame that `load()` has
-returned, and uses them for later queries of this DataFrame. In this program, the first query reads only the range of
-offset 7. The second query uses the same range, and returns 1 instead of 100:
+Why is `pushFilters` off by default? Spark 4.3.0 stores the ranges of the first query in the DataFrame that
+`load()` returns. It then uses the same ranges for all later queries of this DataFrame. In this program, the
+first query reads only offset 7. The second query should return 100, but it reads the same range and returns 1:
     records = spark.read.format("hmb").option("pushFilters", "true")....load()     # 100 records
     records.where("offset = 7").count()
     records.count()
 
-With the option `pushFilters=true`, each query must call `load()` itself, because Spark would use the ranges of an
-earlier query again. Each part of a union or a join must also call `load()` itself.
+With the option `pushFilters=true`, call `load()` again for each query. Otherwise, Spark uses the ranges of an
+earlier query. In a union or a join, call `load()` for each part.
 
-A filter on the key does not make the ranges smaller. A producer's partitioner chooses the partition for a key, and the
-reader does not know which partitioner the producers used.
+A filter on the key does not help. The partition of a record depends on its key, but also on the partitioner
+that the producer used. The reader does not know this partitioner, so it must read all partitions.
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ EQUALITIES = (EqualTo, EqualNullSafe, In)
 
 
 class Bounds(NamedTuple):
-    """The numbers that filters allow in a column: from `first` (inclusive) to `end` (exclusive)."""
+    """The range of numbers that the filters on a column allow: from `first` (inclusive) to `end` (exclusive)."""
 
     first: int = -INT64_MAX
     end: int = INT64_MAX
@@ -91,9 +93,10 @@ def narrowed(
     isolation_level: int,
     max_lateness: float | None,
 ) -> list[OffsetRange]:
-    """Return the offset ranges, but without the parts in which no record can match all filters.
+    """Return the offset ranges without the parts in which no record can match the filters.
 
-    `max_lateness` is the option maxLateness in seconds, or None if it is not set. Raises KafkaError, ConnectionFailed.
+    `max_lateness` is the value of the option maxLateness in seconds, or None if the option is not set. Raises
+    KafkaError or ConnectionFailed if a broker cannot look up the offsets of a time.
     """
     offsets = _bounds(filters, "offset", _integer)
     found = [
@@ -136,10 +139,11 @@ def _allows(filters: Iterable[Filter], column: str, value: object) -> bool:
 
 
 def _bounds(filters: Iterable[Filter], column: str, number: Callable[[Any], int | None]) -> Bounds:
-    """Return the numbers that all filters together allow in this column.
+    """Return the range of values that all filters on this column allow.
 
-    `number` converts a value of a filter to a number. If the value has a wrong type, `number` returns None, and the
-    function ignores this filter.
+    The function `number` converts the value in a filter to an integer, for example a time to microseconds. It
+    returns None if the value has a wrong type. `_bounds` then ignores the filter, so the range can be too large,
+    but never too small.
     """
     first, end = Bounds()
     for kind, value in _of(filters, column):
@@ -170,9 +174,9 @@ def _microseconds(value: object) -> int | None:
 
 
 def _milliseconds(microseconds: int) -> int:
-    """Convert a limit for timestamps from microseconds to ms, and round it up.
+    """Convert a time from microseconds to ms, and round it up.
 
-    The timestamps of records are whole numbers of ms. So the limits 1.2 ms and 2 ms select the same records: no
-    timestamp is between them.
+    The time is the limit in a filter on timestamps. The timestamps of records are whole numbers of ms, so rounding
+    up changes no result. For example, `timestamp >= 1.2 ms` and `timestamp >= 2 ms` match the same records.
     """
     return -(-microseconds // 1000)

@@ -22,9 +22,9 @@ For example, the lag of partition 0 is 10 offsets, and the lag of partition 1 is
 offsets 0 to 99 and a size of 5,000 bytes, so the lag of partition 0 is about 10 * 5,000 / 100 = 500 bytes:
     lag(query.lastProgress, admin)   Lag(minimum=0, average=5.0, maximum=10, records=10, bytes=500)
 
-Whenever a streaming query reports its progress, a `LagListener` calls a function of the user with the progress and the
-lag. The field `bytes` of this lag is None, because a `LagListener` has no `hmb.Admin`. To estimate the bytes, the
-user's function can call `lag(progress, admin)`.
+A `LagListener` calls the user's function whenever a streaming query reports its progress. It passes the
+progress and the lag. The field `bytes` of this lag is None, because a `LagListener` has no `hmb.Admin` that
+could ask for the sizes of the logs. To estimate the bytes, the user's function can call `lag(progress, admin)`.
 
 Limits: `latestOffset` needs Spark 4.2 or newer. The estimated bytes are exact only if all batches of a partition have
 the same size and the same number of records. The brokers report the size on disk, so compressed records count with
@@ -68,12 +68,13 @@ class Lag(NamedTuple):
 
 
 def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | None:
-    """Return the lag of a query after a trigger. Return None if the progress contains no offsets of this data source.
+    """Return the lag of a query after a trigger, or None if the progress contains no offsets of topics.
 
-    `progress` is, for example, `query.lastProgress`. The result includes all sources of the query that use `hmb` or
-    Spark's Kafka connector.
+    `progress` is the query's report about the trigger, for example `query.lastProgress`. The lag includes all
+    sources of the query that use `hmb` or Spark's Kafka connector.
 
-    With `admin`, the result contains an estimate of the bytes. Raises KafkaError and ConnectionFailed in this case.
+    With `admin`, the function also estimates the unread bytes. To do this, it asks the brokers for the sizes of the
+    logs, so it can raise KafkaError or ConnectionFailed.
     """
     behind = [
         (partition, max(0, latest.get(partition, offset) - offset))

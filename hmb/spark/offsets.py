@@ -55,15 +55,18 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 class TopicDeleted(KafkaError):
-    """A topic was deleted after its partitions were looked up. A new look-up no longer returns these partitions."""
+    """The error for a topic that was deleted after its partitions were looked up.
+
+    The query should look up its partitions again. The deleted partitions are then left out.
+    """
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
     """Call `action`. After a temporary error, for example while a broker restarts, call `action` again.
 
-    The error `TopicDeleted` is also a reason to call `action` again: the next call looks up the partitions again, and
-    no longer finds the partitions of the deleted topic. The option kafka.default.api.timeout.ms limits the time of the
-    retries. After this time, raise the last error.
+    The function also calls `action` again after the error `TopicDeleted`. The next call looks up the partitions
+    again, and no longer finds the deleted topic. The option kafka.default.api.timeout.ms limits how long the
+    function retries. After this time, it raises the last error.
     """
 
     def retry_for(error: ConnectionFailed | KafkaError) -> float:
@@ -76,9 +79,10 @@ def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
 def partitions_of(
     cluster: Cluster, options: SourceOptions, *, known: Collection[TopicPartition] = ()
 ) -> list[TopicPartition]:
-    """Return the partitions that a query reads now. If a partition in `known` was deleted, leave it out.
+    """Return the partitions that a query reads now.
 
-    Raises KafkaError, ConnectionFailed, or ValueError if a partition of the option `assign` does not exist.
+    `known` contains partitions that existed earlier. If one of them has been deleted, leave it out. If any other
+    partition of the option `assign` does not exist, raise ValueError. Also raises KafkaError and ConnectionFailed.
     """
     if options.assign is not None:
         wanted = sorted(TopicPartition(topic, number) for topic, each in options.assign.items() for number in each)
@@ -97,9 +101,10 @@ def partitions_of(
 
 
 def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[TopicMetadata]:
-    """Fetch the metadata of topics again, because partitions may have been added.
+    """Fetch the newest metadata of topics, because partitions may have been added to a topic.
 
-    Leave out topics in `known` that were deleted.
+    `known` contains partitions that existed earlier. If one of their topics has been deleted, leave it out. If any
+    other topic does not exist, raise KafkaError.
     """
     found, may_be_deleted = [], {partition.topic for partition in known}
     for name in names:
@@ -117,7 +122,11 @@ def _partitions(topic: TopicMetadata) -> list[TopicPartition]:
 
 
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
-    """Return the log start offset and the log end offset (the last offset plus one) of each partition."""
+    """Return the log start offset and the end offset of each partition.
+
+    The end offset is the offset of the next record. With the isolation level `read_committed`, it is the last
+    stable offset, which is the offset before which no transaction is open.
+    """
     partitions = list(partitions)
     for topic in {partition.topic for partition in partitions}:
         cluster.forget(topic)
@@ -138,12 +147,13 @@ def resolve(
 ) -> Offsets:
     """Return the offset that `bound` means in each partition. `bound` is the start or the end of a query.
 
-    `bound` can be a time: it means the first record at or after this time. If a partition has no such record,
-    `if_no_record` decides: with "error", raise ValueError; with "latest", return the end of the log.
-
-    If `bound` names partitions, they must be the same as in `partitions`. Otherwise, raise ValueError. `side` is
-    "starting" for the start and "ending" for the end. The error message uses `side` to name the wrong option, for
-    example "startingOffsets".
+    - `bound` can be a time. It then means the first record at or after this time. A partition may have no such
+      record. If `if_no_record` is "error", the function then raises ValueError. If it is "latest", the function
+      returns the end offset of the partition.
+    - `bound` can contain a value for each partition. It must then name exactly the partitions in `partitions`.
+      Otherwise, the function raises ValueError.
+    - `side` is "starting" if `bound` is the start of the query, and "ending" if `bound` is its end. Error messages
+      use `side` to name the wrong option, for example "startingOffsets".
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

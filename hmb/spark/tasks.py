@@ -10,10 +10,12 @@ The option `columns` selects some of the columns. The task does not decode the v
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka connector does
 the same.
 
-A task can return fewer rows than its range has offsets. A difference is no data loss if compaction has removed records,
-or if a transaction was aborted. Data is lost in three cases: retention has deleted records of the range; the topic was
-deleted; or the topic was deleted and created again, and has fewer records than before. By default, the task then fails
-with an error that names the missing offsets. With `failOnDataLoss=false`, the task logs a warning instead.
+A task can return fewer rows than its range has offsets. This is normal if compaction has removed records, or if
+a transaction was aborted. But in three cases, data is lost. By default, the task then fails with an error that
+names the missing offsets. With `failOnDataLoss=false`, it logs a warning instead. The cases are:
+- Retention has deleted records of the range.
+- The topic was deleted.
+- The topic was deleted and created again, and has fewer records than before.
 
 Example: a task reads the offsets 100 to 199 of partition `weather-0`, but retention has deleted the offsets 100 to 149.
 With `failOnDataLoss=false`, the task logs a warning and returns the records from offset 150 on. By default, the task
@@ -115,10 +117,10 @@ def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch
 def _read_until_lost(
     options: SourceOptions, wanted: OffsetRange
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
-    """Read records up to the end of the range, or up to the first records that were deleted.
+    """Yield the records as Arrow batches, up to the end of the range or up to the first deleted record.
 
-    At the end, the generator returns None if it has read the whole range. If records were deleted, the generator
-    returns the part of the range that it has not read.
+    The return value of the generator is None if it has read the whole range. Otherwise it is the part of the range
+    that the generator has not read, because records were deleted.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
     settings["security"] = options.security

@@ -93,9 +93,9 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms), which the log subtracts from `segment.ms`.
+        """Return a random time (ms) by which a log starts a new segment earlier than `segment.ms` says.
 
-        Without this random time, logs that were created together would all roll at the same moment.
+        Without this random time, logs that were created at the same time would all start new segments at the same time.
         """
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0

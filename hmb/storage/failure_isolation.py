@@ -5,8 +5,9 @@ logs, all groups or all transactions. If an error in one log ended the whole rou
 the compaction of all topics. So an error ends only the work on one log, group or transaction. The broker logs the
 error, and repeats this work in the next round.
 
-A check of a log or a compaction can take long, and the broker must end this work early when it stops. So the broker
-sets an event. The threads that do the work look at this event often, and raise `Stopped` when the event is set.
+The check of a log can take a long time, and so can a compaction. When the broker stops, it must end such work early. To
+do so, the broker sets a `threading.Event`. The threads that do the work look at this event often. If the event is set,
+they raise `Stopped`.
 """
 
 from __future__ import annotations

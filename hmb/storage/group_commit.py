@@ -3,9 +3,9 @@
 A sync writes the data of a file from the kernel's memory to the disk. A sync of a hundred batches takes as long as a
 sync of one batch, so a separate sync for each batch would waste time.
 
-Only one sync of a log runs at a time. A producer that has written a batch during a sync waits for the next sync,
-because the batch may be too late for the current sync. Each sync covers every batch that was written before the sync
-starts. In this drawing, the batches b, c and d share the second sync:
+Only one sync of a log runs at a time. Each sync covers every batch that was written before the sync started. A
+batch that is written during a sync may be too late for this sync. So its producer waits for the next sync. In
+this drawing, the batches b, c and d are written during the first sync, and share the second sync:
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     responses           a          b c d
@@ -66,8 +66,9 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        When the log has created new files, the next sync also syncs the directory, so that the names of these files are
-        on disk. The sync then calls `on_directory_synced` with the log's active segment and end offset.
+        If the log has created new files, the next sync also syncs the directory of the log. Without this, a crash
+        could remove the new files from the directory. The sync then calls `on_directory_synced` with the active
+        segment and the log's end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
@@ -93,11 +94,12 @@ class GroupCommit:
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
-        """Write all records at offsets below `end_offset` to the disk, and wait until the disk has written them.
+        """Write all records below `end_offset` to the disk, and wait until they are on disk.
 
-        This method calls `begin` with the recovery point: the offset below which all records are on disk. `begin`
-        returns the files that contain records at or above this offset. `clock` returns the time in ms. Raises
-        KAFKA_STORAGE_ERROR.
+        The method calls `begin` with the recovery point. All records below this offset are already on disk. `begin`
+        returns the files that contain the records from this offset on. `clock` returns the time in ms.
+
+        Raises KAFKA_STORAGE_ERROR if a file cannot be opened or synced, or if an earlier sync has failed.
         """
         with self._lock:
             self.raise_if_failed()
@@ -129,11 +131,14 @@ class GroupCommit:
             release(segment.files)  # This segment is complete and on disk. Its files are opened again for a read.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
-        """Call `flush` in a new thread if the active segment has grown by SYNC_AHEAD bytes since the last `flush`.
+        """Sync the log in a new thread (with `flush`) if the active segment has grown by SYNC_AHEAD bytes.
 
-        `size` is the size (bytes) of the active segment. When the log rolls, producers must wait for a sync of the
-        whole segment. This wait is short if a thread has already synced most of the bytes. Only one such thread runs
-        for each log. The caller holds the log's lock.
+        The growth is counted from the last time that this method started a thread. `size` is the present size of
+        the active segment in bytes.
+
+        When the active segment is full, producers must wait until the whole segment is on disk. This wait is short
+        if most of the bytes are already on disk. If the thread of an earlier call is still running, the method does
+        nothing. The caller holds the log's lock.
         """
         self._synced_ahead = min(self._synced_ahead, size)  # After a roll, the new segment's size begins at 0.
         if self._is_syncing_ahead or size - self._synced_ahead < SYNC_AHEAD:
@@ -151,18 +156,24 @@ class GroupCommit:
         threading.Thread(target=run, name=f"sync-{self._directory.name}", daemon=True).start()
 
     def fail(self, failure: OSError) -> None:
-        """Refuse all appends and syncs until the broker restarts, because the content of the log's files is unknown."""
+        """Make the log refuse all appends and syncs until the broker restarts.
+
+        After `failure`, the broker no longer knows what the log's files contain.
+        """
         if self._failure is None:
             LOGGER.error("%s; the log refuses appends until the next start", failure)
             self._failure = failure
 
     @property
     def has_failed(self) -> bool:
-        """Whether a sync has failed. If so, the log refuses appends until the broker restarts."""
+        """Whether the log refuses all appends until the broker restarts.
+
+        The log refuses appends after a failed sync, or if another process has removed a file of the log.
+        """
         return self._failure is not None
 
     def raise_if_failed(self) -> None:
-        """Raise KAFKA_STORAGE_ERROR if a sync has failed since the broker opened the log."""
+        """Raise KAFKA_STORAGE_ERROR if a sync has failed, or if another process has removed a file of the log."""
         if self._failure is not None:
             why = f"{self._directory} could not be synced ({self._failure}); repair the disk, then restart the broker"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)

@@ -73,9 +73,9 @@ class Log:
     Invariants:
     - Each batch has greater offsets than the batches before it.
     - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
-    - Closed segments are on disk, with one exception: after a crash, some are on disk only after the next
+    - Closed segments are on disk. Only after a crash, some closed segments may not be on disk until the next
       `flush_if_due`.
-    - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. None of them ever decreases.
+    - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. These never decrease.
     """
 
     def __init__(
@@ -95,14 +95,15 @@ class Log:
         """Open the log of a partition. If the directory is empty, the log has no records.
 
         - `clean`: True if the log was closed properly. If it is False, this method checks the whole last segment.
-        - `manifest`: the list of all segments. This method checks each segment whose files have changed. If `manifest`
-          is None and `clean` is False, it checks each segment that ends after `recovery_point` (None: all segments).
+        - `manifest`: the list of all segments. This method checks each segment whose files have changed. If no manifest
+          exists and `clean` is False, it checks each segment that ends after `recovery_point` (None: all).
         - `recovery_point`: all records below this offset are on disk. This method restores or replaces damaged batches
           below this offset. If other batches are damaged after a crash, the log ends before the first of them.
         - `start_offset`: records below this offset were deleted, even if their segment still exists.
-        - `reserve`: a file that the log deletes if the disk is full. The log then refuses batches of producers.
+        - `reserve`: a file that reserves disk space. If the disk is full, the log deletes this file, so that the broker
+          can still write. The log then refuses producers' batches.
 
-        Raises OSError. If another thread sets the event `stop` while this method runs, raises Stopped.
+        Raises OSError. Raises Stopped if another thread sets the event `stop` while this method runs.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
@@ -168,13 +169,13 @@ class Log:
     # -- append
 
     def append(self, records: ProducedRecords) -> LogAppendInfo:
-        """Append a producer's record batch, or its messages v0 or v1.
+        """Append a record batch of a producer, or messages in the older formats v0 and v1.
 
-        Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. If the broker has
-        stopped, the error is NOT_LEADER_OR_FOLLOWER. If the log was deleted, the error is UNKNOWN_TOPIC_OR_PARTITION.
-        After an error, nothing was appended, with one exception: if the sync for `flush.messages` fails, the records
-        stay in the log.
+        Raises KafkaError with one of these codes: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD,
+        INVALID_TIMESTAMP, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR.
+        After the broker has stopped, the code is NOT_LEADER_OR_FOLLOWER. If the log was deleted, it is
+        UNKNOWN_TOPIC_OR_PARTITION. After an error, nothing was appended. There is one exception: if the setting
+        `flush.messages` requires a sync and this sync fails, the records stay in the log.
         """
         if self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
@@ -185,7 +186,7 @@ class Log:
         return self._flush_if_many(self._append_messages(records, config, append_time, now))  # older than Kafka 0.11
 
     def append_from_coordinator(self, batch: RecordBatch) -> LogAppendInfo:
-        """Append a batch that the broker itself has made. Even a full disk does not stop this append.
+        """Append a batch that the broker itself has made. On a full disk, use the space reserved for such batches.
 
         The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
         """
@@ -198,10 +199,10 @@ class Log:
         return appended
 
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
-        """Append a batch, and return its offsets. If the log already has the batch, return its offsets in the log.
+        """Append a batch, and return its offsets. If it is a copy of a batch in the log, return that batch's offsets.
 
-        The method `_write` returns None if the active segment is full but not yet on disk, because a log syncs a
-        segment before it starts a new one. `append_prepared` then syncs the log, and calls `_write` again.
+        If the active segment is full, but not yet on disk, the method `_write` returns None. This method then syncs the
+        log, and calls `_write` again, which starts a new segment.
         """
         while True:
             with self.lock:
@@ -218,7 +219,7 @@ class Log:
             self.flush()
 
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> LogAppendInfo:
-        """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
+        """Append the transaction coordinator's marker, which ends a producer's transaction in this partition.
 
         Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
         """
@@ -236,7 +237,7 @@ class Log:
             self.flush()
 
     def _append_messages(self, records: memoryview, config: LogConfig, append_time: int, now: int) -> LogAppendInfo:
-        """Append messages v0 or v1. If it takes too long to change their offsets, convert them to a record batch."""
+        """Append messages v0 or v1. Convert them to a record batch if rewriting their offsets would take too long."""
         prepared = prepare_messages(records, config, now, self.log_end_offset)
         while isinstance(prepared, AssignedMessages):
             with self.lock:
@@ -262,9 +263,9 @@ class Log:
     ) -> LogAppendInfo | None:
         """Write batches to the active segment, and wake waiting fetches. The caller holds the log's lock.
 
-        If the active segment is full, the log starts a new segment. But the full segment must be on disk first, because
-        otherwise a power cut could leave a gap in the log. If it is not on disk, write nothing and return None. The
-        caller then releases the lock, syncs the log, and calls this method again.
+        If the active segment is full, the log starts a new one. The full segment must be on disk first, because
+        otherwise a power cut could destroy its records, but not the later records. If it is not on disk yet, write
+        nothing and return None. The caller then releases the lock, syncs the log, and calls this method again.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -290,9 +291,9 @@ class Log:
         return LogAppendInfo(base_offset, last_offset, append_time, self.log_start_offset)
 
     def roll(self, *, sync: bool = False) -> Segment:
-        """Close the active segment, and start a new one. The caller holds the lock and has synced the log.
+        """Close the active segment, and start a new one. The caller holds the log's lock, and has synced the log.
 
-        If the method raises OSError, the log has not rolled.
+        If this method raises OSError, the log still has its old active segment.
         """
         try:
             self.log_segments.active.check_file()
@@ -310,13 +311,13 @@ class Log:
     # -- read
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> FetchDataInfo:
-        """Return at most `max_bytes` bytes of one segment. They begin with the batch that contains `offset`.
+        """Return bytes of one segment, beginning with the batch that contains `offset`.
 
-        If `at_least_one` is True, the result contains the whole first batch, even if this batch is larger than
-        `max_bytes`. If `committed` is True, the result ends at the last stable offset.
+        The result has at most `max_bytes` bytes. If the first batch is larger, the result is exactly this batch, or
+        nothing if `at_least_one` is False. If `committed` is True, the result ends at the last stable offset.
 
-        Raises OFFSET_OUT_OF_RANGE if the log does not have `offset`. Raises KAFKA_STORAGE_ERROR or DamagedSegment
-        (CORRUPT_MESSAGE) if a damaged segment cannot be repaired, and OSError.
+        Raises OFFSET_OUT_OF_RANGE if the log does not have `offset`. If a segment is damaged and cannot be repaired,
+        raises KAFKA_STORAGE_ERROR or DamagedSegment (CORRUPT_MESSAGE). Raises OSError if the disk has an error.
         """
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
@@ -371,20 +372,21 @@ class Log:
                 segment.config = config
 
     def refuse(self, reason: KafkaError) -> None:
-        """Refuse all appends from now on: each append raises `reason`. The caller closes or deletes the log."""
+        """Refuse all appends from now on: each append raises `reason`. Then the caller may close or delete the log."""
         with self.lock:
             self.refusal = reason
 
     def update_parent_dir(self, directory: Path) -> None:
-        """After a rename of the log's directory, use its new path. The caller holds the lock NAMES_LOCK."""
+        """Set the new path of the log's directory, which was renamed. The caller holds the lock NAMES_LOCK."""
         self.directory = directory
         self.log_segments.update_parent_dir(directory)
 
     def close(self) -> None:
-        """Refuse appends, sync the log, write a snapshot of the producers, and close the files.
+        """Close the log: refuse appends, sync the log, save a snapshot of the producers, and close the files.
 
-        If a cleanup is running, this method first waits until the cleanup ends. After `close`, the log changes no file
-        any more. If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log at its next start.
+        If a cleanup is deleting or replacing segments, first wait until the cleanup ends. After `close`, the log never
+        changes a file again. If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log when it starts
+        again.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self.cleanup_lock:

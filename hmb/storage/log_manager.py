@@ -4,21 +4,25 @@ The data directory has Kafka's layout. The data directory contains a directory `
 the state files of state/checkpoints.py. The broker locks the directory, so that no other broker can use it
 (state/directory_lock.py).
 
-When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
-the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks the active
-segment of each log. If the directory has no manifest (a list of all segments), the broker checks all segments that end
-after the log's recovery point. If the log has no recovery point either, it checks all segments.
+When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start, it removes this
+file. If the file is missing at the start, the broker did not stop properly, and the ends of the logs may be
+damaged. The broker then checks some segments of each log:
+- With a manifest, which is a list of all segments, the broker checks only the active segment.
+- Without a manifest, the broker checks all segments that end after the log's recovery point.
+- Without a manifest and without a recovery point, the broker checks all segments.
 
 For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and 16042, and the recovery point on disk
 is 12,000. With a manifest, the broker checks only the active segment, 16042. Without a manifest, it checks the segments
 8021 and 16042, because both end after offset 12,000.
 
-If a state file is damaged, the broker logs an error. The damage has these effects:
-- Recovery points: the broker checks all records of all logs.
-- Log start offsets: each log starts at its first segment, so records that a client has deleted may become readable.
-- Leader epochs of a log: the broker reads the newest epoch from the batches of the log.
-- Topic id of a partition: the broker takes the id from another partition of the topic. If no partition has the id, the
-  topic gets a new id.
+If a state file is damaged, the broker logs an error, and starts without the information in this file:
+- Without the recovery points, a broker that did not stop properly checks all segments if the manifest is also
+  missing. The manifest is a list of all segments.
+- Without the log start offsets, each log starts at its first segment. So records that a client has deleted may
+  become readable again.
+- Without the leader epochs of a log, the broker reads the newest epoch from the batches of the log.
+- Without the topic id of a partition, the broker takes the id from the manifest or from another partition of
+  the topic. If the id is not found there, the topic gets a new id.
 
 The broker cannot restore `meta.properties`, which contains the identity of the directory. If this file is damaged, the
 broker does not start.
@@ -74,8 +78,9 @@ class LogManager:
     """The logs of one data directory, by topic and partition.
 
     Invariants:
+
     - Each log has a directory `<topic>-<partition>/`, and no two brokers use the data directory at the same time.
-    - In the checkpoint on disk, each log's recovery point is at or below the offset up to which the log is synced.
+    - In the checkpoint on disk, the recovery point of a log is never too high: all records below it are synced.
     - All partitions of a topic have the same topic id, and `_topic_ids` contains it.
     - After `close`, the manager changes no file.
     """
@@ -187,9 +192,10 @@ class LogManager:
         return self.create_all([NewLog(name, config, topic_id)])[0]
 
     def create_all(self, new: Sequence[NewLog]) -> list[Log]:
-        """Create empty logs on disk. When the method has returned, the logs survive a power cut. Raises OSError.
+        """Create empty logs on disk. After the method has returned, a power cut cannot destroy them. Raises OSError.
 
-        The method writes the checkpoints once for all these logs, so a client can create thousands of topics quickly.
+        The method writes the checkpoint files only one time for all new logs together, so a client can create thousands
+        of topics quickly.
         """
         with self._lock:
             self._raise_if_closed()
@@ -213,11 +219,11 @@ class LogManager:
             return list(made.values())
 
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> trash.Deletion:
-        """Delete these logs: rename their directories. `names` maps each log to its topic id.
+        """Delete logs by renaming their directories. `names` maps the name of each log to its topic id.
 
-        A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it has
-        renamed the topic's other directories, it renames them at its next start (trash.py). If no directory of a topic
-        can be renamed, the topic stays. Raises OSError if the directory cannot be synced.
+        A topic is deleted as soon as the directory of one of its logs has been renamed. If the broker stops before it
+        has renamed the other directories of the topic, it renames them at its next start (trash.py). If no directory of
+        a topic can be renamed, the topic is not deleted. Raises OSError if the data directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()
@@ -248,9 +254,10 @@ class LogManager:
         self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write the recovery points and log start offsets of `logs`, or of all logs if `logs` is None.
+        """Write the recovery points and log start offsets of `logs` to the checkpoint files. Raises OSError.
 
-        If a value in `logs` is None, both offsets of this log become 0. Raises OSError.
+        If `logs` is None, the method writes the offsets of all logs. If the dict `logs` maps a name to None, the method
+        writes 0 for both offsets of this log.
         """
         with self._checkpoint_lock:
             if not self._is_closed:
@@ -260,10 +267,10 @@ class LogManager:
     def _write_checkpoints(
         self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
     ) -> None:
-        """Write the checkpoint of the recovery points and the checkpoint of the log start offsets.
+        """Write the recovery points and the log start offsets of `logs` to the two checkpoint files.
 
-        If `new_starts` has a greater log start offset for a log, write this new offset. The caller holds the checkpoint
-        lock.
+        If `new_starts` contains a greater offset than the present log start offset of a log, the method writes this
+        greater offset. The caller holds the checkpoint lock.
         """
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
@@ -273,9 +280,9 @@ class LogManager:
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
         """Move the log start offsets of logs to the offsets in `starts`. Raises OSError, KafkaError.
 
-        The method first writes the new offsets to the checkpoint on disk. If this write fails, no log start offset
-        moves. But if the disk is full, the method first removes the segments below the new offsets, to make room for
-        the checkpoint.
+        The method first writes the new offsets to the checkpoint on disk. If the disk is full, the method deletes the
+        segments below the new offsets to make room, and writes the checkpoint again. If the write fails for another
+        reason, no log start offset changes.
         """
         with self._checkpoint_lock:
             self._raise_if_closed()
@@ -292,9 +299,10 @@ class LogManager:
                 deletion.delete_records(logs[name], starts[name])
 
     def watch_disk(self) -> None:
-        """If the disk is full, remove the files of deleted segments at once.
+        """If the disk is full, delete expired segments, and check whether the disk has space again.
 
-        Then check whether the disk has space again.
+        The broker usually keeps the files of a deleted segment for a while, because a fetch may still read them. When
+        the disk is full, this method removes such files immediately.
         """
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):
@@ -303,9 +311,10 @@ class LogManager:
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
-        """Call `write`, which writes a state file. If the disk is full, delete the reserve file and call `write` again.
+        """Call `write`, which writes a state file. If the disk is full, delete the reserve file and try again.
 
-        The reserve file occupies disk space that the broker keeps for its own writes. Raises OSError.
+        The reserve file occupies a part of the disk. When the broker deletes this file, it has space for its own
+        writes. Raises OSError if `write` still fails, or if the manager is closed.
         """
         self._raise_if_closed()
         self.reserve.write(write)
@@ -323,9 +332,10 @@ class LogManager:
     def close(self, *, crash: bool = False) -> None:
         """Sync and close all logs, and create the file that marks a proper stop.
 
-        Because of this file, the broker need not check the logs at its next start. After `close`, a housekeeping thread
-        may still run, but it changes no file. If `crash` is True, the method simulates a crash: it syncs and writes
-        nothing, and the logs refuse appends.
+        If the broker finds this file at its next start, it need not check the logs. A housekeeping thread can still run
+        after `close`, but it changes no file.
+
+        If `crash` is True, the method simulates a crash: it syncs and writes nothing, and the logs refuse appends.
         """
         with self._lock:
             for log in self._logs.values() if crash else ():

@@ -1,8 +1,8 @@
 """Access to the state of a log's idempotent producers, for threads that do not append batches.
 
-An append uses the state of the producers (producer_state.py) while it holds the log's lock. Other threads use the same
-state: DescribeProducers lists the producers, and housekeeping forgets old ones. `LogProducers` takes the lock for these
-threads.
+A log's lock guards the state of its producers (producer_state.py). A thread that appends a batch already holds
+this lock when it uses the state. Other threads do not: DescribeProducers reads the list of producers, and
+housekeeping removes old producers. For these threads, `LogProducers` takes the lock.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """

@@ -1,9 +1,9 @@
 """Reading a log: which bytes of which segment a fetch returns, and which aborted transactions these bytes contain.
 
-A thread that reads holds the log's lock only while it copies the log's offsets and the list of segments. The functions
-of this module then read without the lock. During the read, another thread may delete or compact a segment. The read can
-continue, because the old files of this segment still exist under other names. A read takes the records and the aborted
-transactions from the same old files, so the transactions match the records.
+To read a log, a thread first copies the log's offsets and the list of segments. It holds the log's lock only during
+this copy. The functions of this module then read without the lock. Meanwhile, another thread may delete or compact a
+segment. This does not disturb the read, because the old files of the segment still exist under other names. The read
+takes both the records and the aborted transactions from these old files, so they match.
 
 If a fetch asks only for committed records, the response contains only records below the last stable offset
 (producer_state.py). The response also lists the aborted transactions of these records (transaction_index.py), and the
@@ -55,13 +55,16 @@ def find_records(
     *,
     committed: bool,
 ) -> FetchDataInfo:
-    """Find the records from `offset` on, and return their region of a segment's file. Do not read the records.
+    """Find the records from `offset` on. Return the region of a file that contains them, but do not read the records.
 
-    If the log has no records at or after `offset`, the result contains no region. The region has at most `max_bytes`
-    bytes. But if the first batch is larger, the region contains exactly this batch.
+    The region contains only records below the high watermark. If `committed` is true, it contains only records
+    below the last stable offset. If there are no such records, the result contains no region.
 
-    `segments` begin with the segment that contains `offset`, and end with the active segment, which has `active_size`
-    bytes. `offsets` contains the log end offset and the other offsets of the log.
+    The region has at most `max_bytes` bytes. But if the first batch is larger, the region contains exactly this
+    batch.
+
+    `segments` begins with the segment that contains `offset`, and ends with the active segment. `active_size` is
+    the size of the active segment in bytes. `offsets` contains the offsets of the log.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
@@ -86,7 +89,8 @@ def _aborted_in(
 ) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions in `region`, which is a part of the first segment in `segments`.
 
-    All records of the region are at offsets from `offset` up to `next_offset` - 1.
+    The records in the region have offsets of at least `offset` and below `next_offset`. The result can also contain
+    transactions that begin shortly after the region, because the index knows the offsets of only some batches.
     """
     if not any(segment.transaction_index.entries for segment in segments):
         return ()
@@ -96,9 +100,10 @@ def _aborted_in(
 
 
 def _indexed_offset(segment: Segment, position: int) -> int | None:
-    """Find the first batch at or after `position` that has an index entry. Return the last offset of this batch.
+    """Return the last offset of the first indexed batch at or after `position`.
 
-    Return None if the index has no such entry, or if the entry is damaged.
+    A batch is indexed if the offset index has an entry for this batch. Most batches have no entry. Return None if
+    the index has no entry at or after `position`, or if the entry is damaged.
     """
     entry = segment.offset_index.at_or_after(position)
     if entry is None:
@@ -111,10 +116,10 @@ def _indexed_offset(segment: Segment, position: int) -> int | None:
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Yield the aborted transactions that have offsets in the range from `offset` up to `end_offset`.
+    """Yield the aborted transactions that have offsets at or after `offset` and before `end_offset`.
 
-    The result is sorted by the offsets of the markers. The first segment in `segments` contains `offset`. Raises
-    OSError.
+    `segments` must begin with the segment that contains `offset`. The transactions come in the order in which they
+    were aborted. Raises OSError if a transaction index cannot be read.
     """
     for segment in segments:
         for transaction in segment.transaction_index.from_offset(offset):

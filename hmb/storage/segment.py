@@ -13,9 +13,9 @@ To read from offset 8,100, the segment looks up this offset in its offset index 
 position 5,000). The segment scans the headers of the batches from position 5,000 on until it finds the batch. Then the
 segment returns the region of the file that begins at position 7,000.
 
-Appends go only to the last segment of a log, the active segment. The `size` of a segment is the number of bytes of its
-whole batches. The segment increases `size` only after a write has succeeded, so a reader never gets a batch that is
-only partly written.
+The broker appends only to the last segment of a log, the active segment. The `size` of a segment is the number of bytes
+of its complete batches. An append increases `size` only after the write has succeeded. Readers read only up to `size`,
+so they never read a batch that is still being written.
 
 Source: Juchli and Wolf's thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
 """
@@ -47,7 +47,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class DamagedSegment(KafkaError):
-    """The error for damage in `segment`. Readers cannot read later batches until the segment is repaired."""
+    """The error that a reader gets if a segment is damaged. The attribute `segment` is the damaged segment.
+
+    Until the segment is repaired, readers cannot read the batches after the damage.
+    """
 
     def __init__(self, segment: Segment, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
@@ -55,12 +58,14 @@ class DamagedSegment(KafkaError):
 
 
 class Segment:
-    """One segment of a log. A thread that appends must hold the log's lock. A thread that reads needs no lock.
+    """One segment of a log. A thread must hold the log's lock to append. A thread needs no lock to read.
 
-    Invariants after recovery:
-    - The first `size` bytes of the log file are whole batches. Each batch has greater offsets than the batch before it.
-    - All offsets are at or above `base_offset`, and at most `base_offset + MAX_RELATIVE_OFFSET`.
-    - `size` only grows, so the bytes that a reader has found never change.
+    After recovery, these statements are always true:
+
+    - The first `size` bytes of the log file are complete batches. Each batch has greater offsets than the batch
+      before it.
+    - The lowest possible offset is `base_offset`. The highest one is `base_offset + MAX_RELATIVE_OFFSET`.
+    - `size` never decreases, and the first `size` bytes never change. Readers therefore need no lock.
     - No record has a timestamp greater than `max_timestamp`.
     """
 
@@ -95,9 +100,9 @@ class Segment:
         return self.file.path
 
     def make(self, *, sync: bool) -> None:
-        """Create the log file before the first append.
+        """Create the log file before the first append. Raises OSError.
 
-        If `sync` is True, the file survives a power cut. Raises OSError.
+        If `sync` is True, also sync the file and its directory, so that the file survives a power cut.
         """
         self.file.open()
         if sync:
@@ -127,12 +132,12 @@ class Segment:
         max_timestamp: TimestampOffset,
         aborted: AbortedTransaction | None = None,
     ) -> None:
-        """Write whole batches to the end of the segment.
+        """Write complete batches to the end of the segment. If OSError is raised, nothing has been appended.
 
-        If the append adds an entry to the offset index, the entry contains `last_offset_of_first_batch`.
-        `max_timestamp` contains the greatest timestamp of the batches, and the offset of the record with this
-        timestamp. If the append writes an abort marker, `aborted` is the transaction that this marker ends. If `append`
-        raises OSError, nothing has been appended.
+        - If the offset index gets a new entry, this entry contains `last_offset_of_first_batch`.
+        - `max_timestamp` contains the greatest timestamp of the batches, and the offset of the record with this
+          timestamp.
+        - `aborted` is a transaction if the batches contain its abort marker. Otherwise, `aborted` is None.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -166,17 +171,17 @@ class Segment:
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return a region of the file that begins with the batch that contains `offset`, or with the next batch.
+        """Return the region of the log file that begins with the batch that contains `offset`.
 
-        Return None if the part of the file before the position `end` contains no such batch. The region ends at or
-        before `end`.
+        If no batch contains `offset`, the region begins with the next batch. The region never extends beyond `end`, a
+        position in the file. Return None if all batches before `end` have only offsets below `offset`.
 
         The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
-        complete, even if it has more bytes: otherwise a reader with a small limit could never read it.
+        complete, even if it is larger than `max_bytes`. Otherwise, a reader with a small `max_bytes` could never read
+        this batch.
 
-        `next_offset` is a limit for a check: every offset before the position `end` must be below `next_offset`. If the
-        first batch has `next_offset` or a greater offset, it is damaged, and the method raises DamagedSegment. Also
-        raises OSError.
+        All offsets before `end` must be below `next_offset`. If the first batch contains a greater or equal offset, the
+        batch is damaged, and the method raises DamagedSegment. Also raises OSError.
         """
         found = self.find(offset, end)
         if found is None:
@@ -193,7 +198,11 @@ class Segment:
         return end if found is None else found[0]
 
     def find(self, offset: int, end: int) -> tuple[int, Batch] | None:
-        """Return the first batch that ends at or after `offset`, with its position. Raises DamagedSegment, OSError."""
+        """Return `(position, batch)` for the first batch that ends at or after `offset`, or None if none exists.
+
+        The search stops at `end`, a position in the log file. The result contains only the header of the batch. Raises
+        DamagedSegment, OSError.
+        """
         return next(self.batches_at_or_after(offset, end), None)
 
     def batches_at_or_after(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
@@ -211,11 +220,11 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return `(position, batch)` for each batch from the batch that contains `offset` on.
+        """Return `(position, batch)` for the batch that contains `offset`, and for each later batch before `end`.
 
-        The result ends at `end`, a position in the file. It may begin a few batches before `offset`, because the offset
-        index has no entry for most batches. The method scans the file from the position in the nearest earlier entry.
-        If this entry is damaged, the method rebuilds the indexes, and scans the segment from its start. Raises
+        `end` is a position in the log file. The result may begin a few batches too early. The reason is that the offset
+        index has no entry for most batches, so the method begins at the nearest entry at or before `offset`. If this
+        entry does not match the log, the method rebuilds the indexes and begins at the start of the segment. Raises
         KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
@@ -233,10 +242,12 @@ class Segment:
     def _check_entry(self, entry: OffsetPosition, first: tuple[int, Batch] | None, end: int) -> None:
         """Raise CORRUPT_MESSAGE if an entry of the offset index does not match the log.
 
-        `first` is the batch at the position in the entry. The entry must contain the last offset of this batch. (In
-        Kafka, it may also be the last offset of a later batch.) The caller reads the file up to the position `end`. If
-        `first` is None, no batch begins between the position in the entry and `end`, so the two positions must be
-        equal.
+        `first` is the batch at the entry's position. HMB writes the last offset of this batch into the entry. Kafka may
+        write the last offset of a later batch. The entry is therefore wrong if its offset is below the last offset of
+        `first`. It is also wrong if this last offset is below the segment's `base_offset`.
+
+        The caller reads the file only up to the position `end`. `first` is None if the entry's position is not before
+        `end`. In this case, the entry is correct only if its position is equal to `end`.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
             raise corrupt_message(f"not the batch with offset {entry.offset}")
@@ -257,9 +268,9 @@ class Segment:
 
     @contextmanager
     def indexes_recreated(self) -> Iterator[None]:
-        """Remove all entries of the offset index and the time index. Raises OSError.
+        """Remove all entries of the offset index and the time index, so that they can be rebuilt. Raises OSError.
 
-        The caller must call `index_batch` for each batch in the `with` block, to add the new entries.
+        In the `with` block, the caller must call `index_batch` for each batch of the segment.
         """
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
@@ -277,7 +288,11 @@ class Segment:
         self.file.sync()
 
     def check_file(self) -> None:
-        """Raise SyncFailed if another process has changed the file. The caller ensures that no thread appends."""
+        """Raise SyncFailed if another process has removed, replaced or cut the log file.
+
+        If another process has only changed bytes of the file, log an error instead. The caller must ensure that no
+        thread appends during the check.
+        """
         self.changes.check(self.size, self._last_position)
 
     def flush(self) -> None:
@@ -290,9 +305,9 @@ class Segment:
         self.transaction_index.file.sync_if_written()
 
     def finish(self) -> None:
-        """Prepare the files of a segment to which nothing more will be appended. Raises OSError.
+        """Complete the files of a segment to which the broker will not append again. Raises OSError.
 
-        The time index gets an entry for the greatest timestamp of the segment.
+        The method adds the greatest timestamp of the segment to the time index, as the last entry.
         """
         if self._is_preallocated:
             self._is_preallocated = False
@@ -304,7 +319,10 @@ class Segment:
 
     @property
     def files(self) -> Sequence[VirtualFile]:
-        """All files of the segment. The log file is the last one, because files/together.py must delete it last."""
+        """The files of the segment. The log file is the last one, so that it is also deleted last.
+
+        A crash during the deletion therefore leaves no index without its log file (files/together.py).
+        """
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:

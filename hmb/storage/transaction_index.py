@@ -20,20 +20,24 @@ The response to a fetch of the offsets from `start` to `end` contains the record
 aborted transactions that have records at these offsets. For each of these transactions, the client skips the producer's
 records from `first offset` up to the marker.
 
-The broker searches for the aborted transactions that have records at offsets from `start` up to `end` - 1. It reads
-the entries in the order of their markers, and begins with the first marker at or after `start`. After the last entry of
-a segment's index, it continues with the index of the next segment.
+The broker searches for the aborted transactions that have records at offsets from `start` up to `end` - 1. The
+marker of a transaction comes after its records. So the search begins with the first marker at or after `start`,
+and reads the entries in the order of their markers. After the last entry of a segment's index, the search
+continues in the index of the next segment.
 
-The search ends after an entry whose last stable offset is at or after `end`. When the broker wrote the marker of this
-entry, no transaction with records below `end` was open. Each later entry belongs to a transaction that was open when
-the marker was written, or to a transaction that began after the marker. So the later entries have no records below
-`end`.
+The search ends after an entry whose last stable offset is at or after `end`. When the broker wrote the marker
+of this entry, all transactions with records below `end` had already ended. Their markers are not later than
+this marker, so the search has already read their entries. The later entries belong to transactions without
+records below `end`.
 
-If a segment has no aborted transactions, its `.txnindex` file does not exist. If a `.txnindex` file were lost, the
-broker would not know that transactions were aborted. So the broker syncs the transaction index together with the log
-file. (The broker does not sync the other indexes.) Each time the broker starts, it checks the length of the index and
-the order of the numbers in it. The broker rebuilds the index from the log if the check fails, or if it has recovered
-the segment (recovery/loading.py).
+If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
+therefore look like a segment without aborted transactions, and consumers would receive aborted records. To
+prevent this, the broker syncs the transaction index together with the log file. (The broker does not sync the
+other indexes.)
+
+Each time the broker starts, it checks the length of the index and the order of the numbers in it. If this check
+fails, the broker rebuilds the index from the log. It also rebuilds the index of a segment that it has recovered
+after a crash (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -68,8 +72,8 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex(IndexFile):
     """The `.txnindex` file of one segment. An entry has 34 bytes.
 
-    Each entry has a greater last offset than the entry before it. The object keeps all entries in memory. So a search
-    finds the right entries even if another process changes the file.
+    The entries are sorted by last offset, in ascending order. The object keeps a copy of all entries in memory. So
+    a search finds the right entries, even if another process changes the file.
     """
 
     SUFFIX = ".txnindex"
@@ -88,7 +92,11 @@ class TransactionIndex(IndexFile):
 
     @property
     def checksum(self) -> int:
-        """The CRC-32C of all entries. The file `hmb-manifest` stores it, so that the next start notices a change."""
+        """The CRC-32C of all entries.
+
+        The broker saves this checksum in the file `hmb-manifest`. At the next start, it compares the checksums to
+        notice whether the index has changed.
+        """
         return crc32c(self._content)
 
     def append(self, transaction: AbortedTransaction) -> None:
@@ -109,7 +117,8 @@ class TransactionIndex(IndexFile):
     def aborted_in(self, first_offset: int = 0, next_offset: int = INT64_MAX) -> list[AbortedTransaction]:
         """Return the transactions whose markers have offsets from `first_offset` up to `next_offset` - 1.
 
-        If the broker must still rebuild the index from the log, return an empty list.
+        If the index is incomplete, return an empty list. An index is incomplete until the broker has rebuilt it
+        from the log.
         """
         if self.is_incomplete:
             return []
@@ -153,7 +162,9 @@ class TransactionIndex(IndexFile):
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
     """Return whether `fields` can be the fields of an entry in a transaction index.
 
-    The last offset, which is the offset of the transaction's marker, must be at least `next_offset`.
+    An entry's last offset is the offset of the transaction's marker, and the entries are in the order of the
+    markers. The last offset must therefore be at least `next_offset`. For the first entry, `next_offset` is the
+    segment's base offset. For every other entry, it is the offset after the previous marker.
     """
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1

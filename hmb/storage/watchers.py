@@ -1,9 +1,9 @@
-"""Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
+"""Lets a fetch wait until a producer appends records to one of its logs, or until the broker stops.
 
-A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
-logs. A fetch that must wait adds its watcher to the sets of its logs, then reads the logs once more, and then waits.
-Without this second read, the fetch would miss an append that happens after its first read and before it adds the
-watcher.
+A watcher stands for one waiting fetch. Each log has a set of watchers, and an append to the log wakes all of
+them. A fetch first reads its logs. If it must wait for more records, it adds its watcher to the sets of these
+logs. It then reads the logs again, and only then waits. Without the second read, the fetch would miss records
+that were appended after the first read, but before the watcher was in the set.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Watcher:
         self._event.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait until another thread calls `wake`, but at most `seconds`.
+        """Wait until another thread calls `wake`, or until `seconds` seconds have passed.
 
-        If another thread has called `wake` after the previous wait, return at once.
+        A call of `wake` is not lost if no thread is waiting: the next `wait` then returns at once.
         """
         self._event.wait(seconds)
         self._event.clear()

@@ -11,12 +11,12 @@ Therefore a `Broker` creates a new `BrokerServer` at each restart:
       |-- BrokerServer 1     start ... kill       the directory stays as the kill left it
       `-- BrokerServer 2     start ... stop       same port, same directory; the start repairs the logs
 
-Four settings have other defaults than in a server (EMBEDDED_DEFAULTS), because tests must be fast and need no
-protection against a power cut. For example, `group.initial.rebalance.delay.ms` is 0. With Kafka's default, each new
-group would wait for 3 s.
+For four settings, the embedded broker has its own defaults (EMBEDDED_DEFAULTS). They make tests fast, and some of them
+give up protection against a power cut, which a test does not need. For example, the default of
+`group.initial.rebalance.delay.ms` is 0. With Kafka's default, each new group would wait for 3 s.
 
-A limit: `produce` and `records` write and read the logs directly, without a client. Use them to prepare records and to
-check results. To test serializers, partitioners or transactions, use a client.
+The methods `produce` and `records` use no client: they write to the logs and read from them directly. They are made for
+preparing records and for checking results. To test serializers, partitioners or transactions, use a client.
 """
 
 from __future__ import annotations
@@ -63,22 +63,21 @@ LONGEST_LOADING = 300.0  # seconds that a start waits at most until the coordina
 class Broker:
     """A broker in this process, for tests and experiments.
 
-    `with Broker() as broker:` runs a broker on a free port. Its data is in a temporary directory, which is deleted at
-    the end of the block. With `data_dir`, the broker uses this directory and does not delete it. `config` contains
-    settings of `server.properties`. A value is a text, a number, a bool or a `timedelta`. Instead of the setting
-    `listeners`, use `host` and `port`. Instead of the setting `log.dirs`, use `data_dir`.
+    `with Broker() as broker:` runs a broker on a free port. Its data is in a temporary directory, which is deleted
+    at the end of the block. The arguments change this:
 
-    The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
-    and `acks=all` does not wait for the disk. Three attributes are made for tests. `faults` adds faults of requests
-    (hmb/testing/faults). `disk` adds faults of the disk (hmb/testing/disk.py). `requests` contains the requests of
-    clients (hmb/testing/request_record.py).
+    - `data_dir`: the broker uses this directory, and does not delete it. Do not use the setting `log.dirs`.
+    - `host`, `port`: the address of the broker. Do not use the setting `listeners`.
+    - `config`: settings of `server.properties`. A value is a text, a number, a bool or a `timedelta`.
+    - `as_version="2.8"`: the broker offers only the APIs and the API versions of Kafka 2.8.
+    - `clock=ManualClock()`: a test can move the broker's time forward (hmb/testing/clock.py).
+    - `users={"alice": "secret"}`: clients must log in. `tls=True`: connections are encrypted. A client then needs
+      the settings in the property `security`: `hmb.Producer(servers, security=broker.security)`.
 
-    With `clock=ManualClock()`, a test can move the time of the broker forward (hmb/testing/clock.py).
-
-    With `users={"alice": "secret"}`, clients must log in, and with `tls=True` connections are encrypted. A client gets
-    the necessary settings from the property `security`: `hmb.Producer(servers, security=broker.security)`.
-
-    With `as_version="2.8"`, the broker offers only the APIs and the API versions of Kafka 2.8.
+    The defaults suit tests: a new group does not wait for further members, the broker's own topics have one
+    partition, and `acks=all` does not wait for the disk. Three attributes are made for tests. `faults` lets requests
+    fail (hmb/testing/faults). `disk` simulates faults of the disk (hmb/testing/disk.py). `requests` contains the
+    requests of clients (hmb/testing/request_record.py).
     """
 
     def __init__(
@@ -171,17 +170,17 @@ class Broker:
 
     @property
     def disk(self) -> DiskFaults:
-        """The faults of the disk. For example, the disk is full inside the block `with disk.full():`."""
+        """Simulates faults of the disk. For example, the disk is full inside the block `with broker.disk.full():`."""
         return self._disk
 
     @property
     def clock(self) -> ManualClock | None:
-        """The clock that a test moves forward. None if the broker was created without the argument `clock`."""
+        """The clock that a test moves forward, or None if the broker uses the system clock."""
         return self._clock
 
     @property
     def requests(self) -> RequestRecord:
-        """The requests of clients since the first use of this property. A restart of the broker removes no requests."""
+        """The recorded requests. The first use of this property starts the recording. A restart does not end it."""
         self._requests.start()
         return self._requests
 
@@ -197,7 +196,7 @@ class Broker:
 
     @property
     def recorded_requests(self) -> list[RecordedRequest]:
-        """The requests that are already recorded. Unlike `requests`, this property does not start the recording."""
+        """The requests that are recorded so far. Unlike `requests`, this property never starts a recording."""
         return list(self._requests)
 
     def forget_requests(self) -> None:
@@ -208,19 +207,19 @@ class Broker:
     def wait_for(
         self, api: str | ApiKey, count: int = 1, *, timeout: float = PATIENCE, **selection: Any
     ) -> list[RecordedRequest]:
-        """Wait until clients have sent `count` requests of an API, and return the requests.
+        """Wait until at least `count` requests of an API are recorded, and return these requests.
 
-        The method takes the same arguments as `RequestRecord.wait_for`.
+        `RequestRecord.wait_for` explains `timeout` and `selection`.
         """
         return self.requests.wait_for(api, count, timeout=timeout, **selection)
 
     # -- start and stop
 
     def start(self) -> Self:
-        """Start the broker. A broker that ran before uses its old port and its old directory again.
+        """Start the broker. After the first start, every later start uses the same port and the same directory.
 
-        Raises RuntimeError if the broker is running already, BindError if the port is not free, and DataDirectoryError
-        if the broker cannot use its directory. Raises TimeoutError if the groups are not loaded within LONGEST_LOADING.
+        Raises RuntimeError if the broker is already running, and BindError if the port is not free. Raises
+        DataDirectoryError if the directory is unusable, and TimeoutError if groups still load after LONGEST_LOADING.
         """
         if self._is_running:
             raise RuntimeError("the broker is running already; `restart` stops it first")
@@ -252,10 +251,10 @@ class Broker:
             self._server.stop()
 
     def kill(self) -> None:
-        """Stop the broker as `kill -9` would: close the connections, sync nothing, and write no marker of a clean stop.
+        """Stop the broker like `kill -9`: close the connections, sync nothing, and write no marker of a clean stop.
 
-        Appended records survive, because the operating system still writes them to the disk. Only a power cut would
-        lose them. If the broker is not running, do nothing.
+        No appended record is lost, because the operating system later writes it to the disk. Only a power cut could
+        cause a loss. If the broker is not running, do nothing.
 
         A client that sends to a killed broker waits until its own timeout: 5 minutes in librdkafka. To avoid this wait,
         call `restart` soon after `kill`.
@@ -389,12 +388,12 @@ class Broker:
     # -- time
 
     def run_retention(self) -> dict[TopicPartition, int]:
-        """Delete expired segments now. Return how many offsets were deleted, for each partition that lost records."""
+        """Delete expired segments now. Return for each changed partition how far its log start offset has moved."""
         return rounds.run_retention(self._running)
 
     def compact(self) -> dict[TopicPartition, int]:
-        """Compact all compacted topics now. Return how many bytes were removed, for each partition that lost records.
+        """Compact all compacted topics now. Return the number of removed bytes for each changed partition.
 
-        Even the active segments are compacted. Each partition keeps its last record.
+        The active segments are compacted, too. Each partition keeps its last record.
         """
         return rounds.compact(self._running)

@@ -77,7 +77,10 @@ def _add_to_summary(config: pytest.Config, *lines: str) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Receive the lines that a worker of pytest-xdist sends at its end. A crashed worker has sent nothing."""
+    """Add the lines of a pytest-xdist worker to the summary, after the worker has ended.
+
+    If the worker has crashed, it has sent no lines.
+    """
     _add_to_summary(node.config, *getattr(node, "workeroutput", {}).get("hmb", []))
 
 

@@ -8,9 +8,10 @@ exactly one OffsetCommit, a producer has sent nothing after an error, or a clien
     commit, = broker.requests.of("OffsetCommit")
     assert commit.errors == () and commit.duration < 1
 
-The broker begins to record when a test first uses `Broker.requests` or `Broker.wait_for`. Before this first use, and
-after `stop`, requests cost no extra time. The record does not contain requests that never reach a handler. The broker
-refuses a request before the handler if it does not support the version of the request, or cannot decode the request.
+The broker begins to record when a test first uses `Broker.requests` or `Broker.wait_for`. Before this first
+use, and after `stop`, requests take no extra time. The record contains only requests that reach a handler. The
+broker refuses some requests earlier: requests that it cannot decode, and requests whose version it does not
+support.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class RecordedRequest:
 
 
 class RequestRecord:
-    """The last 1,000 requests that a broker has answered, oldest first. Thread-safe.
+    """The last 1,000 requests that a broker has handled, from the oldest to the newest. Thread-safe.
 
-    `len`, iteration and an index work as with a list. `dropped` is the number of older requests that the record has
-    removed to keep only 1,000.
+    A record supports `len`, iteration and integer indexes, like a list. When it is full, each new request replaces
+    the oldest one. `dropped` counts the requests that were replaced.
     """
 
     def __init__(self, layers: HandlerLayers) -> None:
@@ -120,10 +121,10 @@ class RequestRecord:
         client_id: str | None = None,
         error: str | ErrorCode | None = None,
     ) -> list[RecordedRequest]:
-        """Return the recorded requests of an API, oldest first.
+        """Return the recorded requests of an API, from the oldest to the newest.
 
-        With `topic`, `client_id` or `error`, return only the requests with this topic, client id or error code. Raises
-        NameNotFound for an unknown API or error.
+        If `topic`, `client_id` or `error` is given, return only the requests that match. A request matches `error` if
+        its response contains this error code. Raises NameNotFound if the API or the error is unknown.
         """
         name = api_name(api_key(api))
         code = None if error is None else error_code(error).name
@@ -139,12 +140,13 @@ class RequestRecord:
     def wait_for(
         self, api: str | ApiKey, count: int = 1, *, timeout: float = PATIENCE, **selection: Any
     ) -> list[RecordedRequest]:
-        """Wait until at least `count` matching requests are recorded, and return all of them.
+        """Wait until at least `count` matching requests are recorded, and return all matching requests.
 
-        `selection` selects the requests: it contains the arguments `topic`, `client_id` or `error` of
-        `RequestRecord.of`. All recorded requests count, even the requests before this call. To count only new requests,
-        call `clear` first. `timeout` is in seconds of real time. Raises NameNotFound for an unknown name, and
-        RequestsMissing after the timeout.
+        The keyword arguments in `selection` are those of `RequestRecord.of`: `topic`, `client_id` and `error`. Requests
+        that were recorded before this call count, too. To count only new requests, call `clear` first.
+
+        `timeout` is in seconds of real time. Raises RequestsMissing if there are too few requests after this time.
+        Raises NameNotFound if the API or the error is unknown.
         """
         with self._changed:
             self._changed.wait_for(lambda: len(self.of(api, **selection)) >= count, timeout)

@@ -6,12 +6,13 @@ The test calls `run_retention` or `compact`, which return what they have deleted
 `compact` removes more records than the broker's periodic compaction. For example, a partition contains three values of
 the same key, in the active segment. `compact` removes the first two values. The periodic compaction keeps all three.
 
-The periodic compaction accepts only closed segments, and only logs in which at least half of the bytes are new. The few
-records of a test do not fulfil these two conditions. Therefore `compact` first closes the active segment of each log,
-and compacts the log even if only few of its bytes are new.
+The periodic compaction never compacts the active segment. By default, it also waits until at least half of the log's
+bytes have been written since the last compaction. The few records of a test usually stay in the
+active segment. `compact` therefore closes the active segment of each log, and does not wait for more bytes.
 
-`compact` keeps the last record of each partition, because a test's consumer reads until it has received the last offset
-of the log. If the last record is a tombstone or the marker of a transaction, `compact` keeps the whole last batch.
+`compact` always keeps the last record of each partition. A consumer in a test often reads until it has received the
+last record of the log. Without this record, it would wait forever. Normal compaction could remove the last record if
+it is a tombstone or the marker of a transaction. In this case, `compact` keeps the whole last batch.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def compact(server: BrokerServer) -> dict[TopicPartition, int]:
 def _differences(
     server: BrokerServer, work: Callable[[], None], measure: Callable[[Log], int]
 ) -> dict[TopicPartition, int]:
-    """Run `work`. For each log whose `measure(log)` has changed, return the old value minus the new value."""
+    """Run `work`, and return how much smaller the value of each log has become.
+
+    `measure` returns the value of one log, for example its size. The function compares the values before and after
+    `work`. The result does not contain logs whose value is unchanged.
+    """
     before = {name: (log, measure(log)) for name, log in server.logs.items()}
     work()
     differences = {name: size - measure(log) for name, (log, size) in before.items()}
@@ -51,9 +56,9 @@ def _differences(
 
 
 def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
-    """Close the active segment. Return the segments of a log that can be compacted, or None if no such segment exists.
+    """Close the active segment. Return the segments that can be compacted, or None if no segment can.
 
-    Segments with records that are younger than `min.compaction.lag.ms` cannot be compacted.
+    These are all segments before the first segment with a record that is younger than `min.compaction.lag.ms`.
     """
     if log.segments[-1].size:
         with log.cleanup_lock:
@@ -67,13 +72,14 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
 
 
 def _end(log: Log) -> int:
-    """Return the offset at which compaction must end. Only records below this offset can be removed.
+    """Return the end offset for compaction. Compaction can remove only records below this offset.
 
-    Compaction must keep the last record of the log. If this record has a key and a value, compaction keeps it in any
-    case, because it is the newest record of its key. The result is then the log end offset.
+    The last record of the log must remain. There are two cases:
 
-    If the last record is a tombstone, a control record or a record without a key, compaction could remove it. The
-    result is then the base offset of the last batch, so that compaction keeps this batch.
+    - The last record has a key and a value. Compaction always keeps such a record, because it is the newest one
+      with its key. This function therefore returns the log end offset.
+    - The last record is a tombstone, a control record or a record without a key. Compaction could remove it. This
+      function therefore returns the base offset of the last batch, so that compaction keeps the whole batch.
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset

@@ -20,9 +20,12 @@ EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
 def setting_text(name: str, value: Setting) -> str:
     """Convert the value of a setting into the text that `server.properties` would contain.
 
-    `value` may be a text with a unit, such as `1h` or `1MiB`, or a `timedelta`. The result is a number in the unit at
-    the end of the setting's name, such as `.ms`. Raises ConfigError if the name has no unit, or if the value is not a
-    whole number of units.
+    The value can have a unit: it can be a text such as `1h` or `1MiB`, or a `timedelta`. The result has no unit,
+    because the name of the setting shows the unit. For example, `1h` becomes `3600000` for a setting whose name
+    ends with `.ms`.
+
+    Raises ConfigError if the text has an unknown unit, or if the value is not a whole number in the unit of the
+    setting. Also raises ConfigError if the value is a `timedelta`, but the setting is not a time.
     """
     if isinstance(value, bool):
         return "true" if value else "false"

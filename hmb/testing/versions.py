@@ -1,8 +1,9 @@
-"""Imitation of older brokers: the APIs and the API versions that one release of Kafka offers.
+"""Lets a broker imitate an older release of Kafka: it offers only the APIs and the API versions of this release.
 
-A client first asks the broker which versions of each API the broker supports (request ApiVersions). The client then
-uses these versions. A client has extra code for old brokers, but a test against a new broker never runs this code. With
-this module, a new broker offers only the versions of an old release, so a test can run the extra code.
+A client first sends an ApiVersions request, to find out which versions of each API the broker supports. It then
+uses only these versions. For old brokers, a client needs extra code, but a test with a new broker never runs
+this code. With this module, a new broker offers only the versions of an old release. A test can then run the
+extra code, too.
 
 The broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of Kafka 2.8. If a client sends a request of
 another API or version, the broker closes the connection, as Kafka 2.8 does.
@@ -14,9 +15,9 @@ broker's release.
 The file `kafka_versions.json` contains the API versions of each release. The tool `tools/kafka_versions.py` reads these
 versions from the source code of the release.
 
-Limits: the broker does not imitate defects of old releases. `as_version` only removes APIs and versions. It does not
-change how the broker answers a request of the remaining versions. If HMB does not have an API of the old release, the
-broker does not offer this API either.
+Limits: `as_version` only removes APIs and versions. The broker handles all other requests as usual, so it does
+not imitate the bugs of an old release. It cannot offer an API that HMB does not have, even if the old release
+has it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ TABLE = Path(__file__).with_name("kafka_versions.json")
 
 
 def kafka_versions(release: str) -> Mapping[ApiKey, range]:
-    """Return the versions of each API that exist both in a release of Kafka and in HMB.
+    """Return the API versions that both a release of Kafka and HMB support.
 
-    `release` is a text such as "2.8" or "2.8.1". The function ignores the patch level, here ".1". Raises ConfigError
-    for an unknown release. The message of this error lists all known releases.
+    `release` is a text such as "2.8". The function also accepts a patch release such as "2.8.1", and treats it as
+    "2.8". Raises ConfigError if the release is unknown. The error message lists all known releases.
     """
     if not isinstance(release, str):
         raise ConfigError(f'as_version={release!r}: must be a text, such as "{release}"')

@@ -11,7 +11,7 @@ WAIT = 10  # seconds: the check fails if a thread has not ended after this time
 
 
 def read_all(topic, name):
-    """Call `poll` until it returns None, and return the messages that it returned, at most 10,000."""
+    """Call `poll` again and again until it returns None. Return the messages, but not more than 10,000."""
     found = []
     while (message := topic.poll(name)) is not None and len(found) < 10_000:
         found.append(message)
@@ -19,9 +19,9 @@ def read_all(topic, name):
 
 
 def test_order(answer):
-    """Each subscriber receives every message that is published after its subscription.
+    """A subscriber receives every message that is published after the call of `subscribe`, and no older message.
 
-    It receives each of these messages exactly once, in the order of publication.
+    It receives each of these messages exactly once, in the order in which they were published.
     """
     topic = answer.Topic()
     topic.publish("before")
@@ -37,7 +37,7 @@ def test_order(answer):
 
 
 def test_cursors(answer, rng):
-    """When one subscriber reads, this does not change what the other subscribers receive."""
+    """When one subscriber reads a message, all other subscribers still receive this message."""
     topic, expected, found = answer.Topic(), {}, {}
     for number in range(300):
         action = rng.randrange(4)
@@ -144,11 +144,13 @@ def test_waiting_costs_nothing(answer):
 
 
 def interrupted(answer, first, second, step):
-    """Call `first`, pause it after some steps, and call `second` in another thread during the pause.
+    """Call `first`, pause it at the step with the number `step`, and call `second` in another thread.
 
-    A step is one instruction of the answer's code. `step` is the number of the step at which `first` pauses. If
-    `second` waits for a lock that `first` holds, the pause ends after 10 ms. Return the results of both calls. If a
-    call raises an exception, its result is the exception. If `first` has fewer than `step` steps, return None.
+    A step is one instruction of the answer's code. The pause ends when `second` has returned, or after 10 ms. The
+    limit is necessary because `second` can wait for a lock that `first` has taken.
+
+    Return a list with the results of both calls. If a call raises an exception, its result is this exception.
+    Return None if `first` has fewer than `step` steps.
     """
     results, steps = [None, None], 0
 

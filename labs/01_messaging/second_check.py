@@ -19,9 +19,9 @@ def filled(answer, timeout, *jobs):
 
 
 def test_order(answer):
-    """`take` delivers the jobs in the order in which `put` added them, and each job to one worker.
+    """`take` delivers the jobs in the order in which `put` added them. It delivers each job to only one worker.
 
-    It returns None if workers already have all jobs.
+    If workers already have all jobs, `take` returns `None`.
     """
     queue, case = filled(answer, 10, "a", "b", "b"), "put('a'), put('b'), put('b')"
     found = [taken(queue, 0, case) for _ in range(3)]
@@ -64,7 +64,8 @@ def test_a_lost_worker(answer):
 def test_an_old_receipt(answer):
     """Each delivery of a job has its own number, the receipt.
 
-    After a job was delivered again, a call of `done` with an older receipt returns False, and does not remove the job.
+    If a job was delivered twice, only the receipt of the second delivery is valid. With the first receipt, `done`
+    returns `False` and does not remove the job.
     """
     queue, case = filled(answer, 10, "a"), "put('a'), take(0), take(10)"
     old, _ = taken(queue, 0, case)

@@ -84,9 +84,10 @@ class Link:
 
 
 def test_sending(answer, rng):
-    """`send_window` calls `send` with a batch of the oldest messages that are not acknowledged.
+    """`send_window` calls `send` with the oldest messages that are not acknowledged yet.
 
-    The batch has `window` messages, or all of them if fewer are left.
+    Each call of `send` gets a batch of `window` messages. If fewer messages are left, the batch contains all of
+    them.
     """
     for window in (1, 3, 5):
         link, known = Link(rng, 0), 0

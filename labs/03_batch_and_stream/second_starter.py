@@ -18,8 +18,9 @@ class Sessions:
         return []
 
     def close(self, watermark):
-        """Remove the sessions that no new click can extend. The time of a new click is at least `watermark`.
+        """Remove and return all sessions that no later click can change.
 
-        Return the removed sessions as a sorted list of (first time, last time, clicks, user).
+        The time of a later click is at least `watermark`. The result is a sorted list of tuples (first time, last time,
+        number of clicks, user).
         """
         return []

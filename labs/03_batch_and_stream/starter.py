@@ -35,7 +35,7 @@ def merge(batch, speed):
 def final_windows(clicks, size, lateness):
     """Return the final windows, and the number of clicks that came too late.
 
-    A window is final when its end is at or before the watermark, which is the newest event time so far minus
-    `lateness`. Return the final windows as a list of pairs (window, count).
+    The watermark is the newest event time so far, minus `lateness`. A window is final when it ends at or before the
+    watermark. Return the final windows as a list of pairs (window, count).
     """
     return [], 0

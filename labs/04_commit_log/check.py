@@ -118,9 +118,10 @@ def test_a_crash(answer, tmp_path):
 
 
 def test_a_cut_tail(answer, tmp_path, rng):
-    """If the file was cut inside the last frame, a log that is opened again still has all other records.
+    """If the end of the last frame is missing in the file, a newly opened log still contains all other records.
 
-    The next append gets the offset of the lost record, and its frame begins where the frame of the lost record began.
+    The next append replaces the incomplete record: the new record gets the same offset, and its frame begins at the
+    same position.
     """
     for last in (b"lost", bytes(12), rng.randbytes(30)):
         records = [b"kept", b"", last]

@@ -30,4 +30,7 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Record that the connection's request in progress has been handled, so that its next request may run."""
+        """Record that the current request of this connection has been handled.
+
+        Only then may `take` return the connection's next request.
+        """

@@ -107,7 +107,7 @@ def test_large_parts(answer, data, rng):
 
 
 def test_write_never_waits(answer, data):
-    """If a connection accepts no more bytes, `write` returns False at once, and so delays no other connection."""
+    """If a connection accepts no more bytes, `write` returns False at once, so that no other connection is delayed."""
     slow, fast = Pair(), Pair()
     large, small = answer.Response(data[1], [b"head", (0, SIZE)]), answer.Response(data[1], [b"small"])
     found = write(large, slow.here, f"a receiver that never reads, and a response of {SIZE:,} bytes")

@@ -39,9 +39,10 @@ def test_sticky(answer):
 
 
 def test_mixed(answer, rng):
-    """Records without a key go to the next partition after `batch_size` bytes. `place` counts only their own bytes.
+    """`place` counts only the bytes of records without a key.
 
-    The bytes of records with a key do not count.
+    When they reach `batch_size` bytes in a partition, the next record without a key goes to the next partition.
+    Records with a key between them change nothing.
     """
     compare(answer, "place", ([(None, 60), (b"anna", 60), (None, 30), (None, 10), (None, 10)], 4, 100, zlib.crc32),
             [0, zlib.crc32(b"anna") % 4, 0, 0, 1])  # fmt: skip
@@ -84,12 +85,12 @@ def test_batches(answer, rng):
 
 
 def test_choice(answer, rng):
-    """`choose(waiting, number)` chooses a partition as in a lottery.
+    """`choose(waiting, number)` chooses a partition in a lottery.
 
-    `waiting` contains the number of waiting batches of each partition, and the largest number in `waiting` is called
-    `most`. A partition with `own` waiting batches has `most - own + 1` tickets. All tickets are numbered from 0 on:
-    first the tickets of partition 0, then those of partition 1, and so on. The argument `number` is a random number,
-    and `total` is the number of all tickets. `choose` returns the partition that has the ticket `number % total`.
+    `waiting[p]` is the number of batches that wait for partition p, and `most` is the largest value in `waiting`.
+    Partition p has `most - waiting[p] + 1` tickets. The tickets of all partitions are numbered from 0: first the
+    tickets of partition 0, then those of partition 1, and so on. `number` is a random number, and `total` is the
+    number of all tickets. `choose` returns the partition that has the ticket `number % total`.
     """
     for waiting, tickets in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(tickets) for _ in range(count)]

@@ -15,9 +15,10 @@ def compressed_sizes(values, compress, count):
 
 
 def frontier(runs):
-    """Return the runs (settings, latency, rate) that no other run beats, sorted by latency.
+    """Return the runs (settings, latency, rate) that no other run beats. Sort them by latency.
 
-    Run A beats run B if A is better in latency or rate, and at least as good in the other value.
+    A low latency and a high rate are good. Run A beats run B if A is better in one of the two values, and not worse
+    in the other value.
     """
     return runs
 

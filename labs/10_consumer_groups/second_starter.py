@@ -10,5 +10,8 @@ def next_round(owned, target):
 
 
 def rounds(owned, target):
-    """Return a list with the assignment after each round, up to the round that reaches `target`."""
+    """Return the assignment after each round of a cooperative rebalance, as a list. The last item is `target`.
+
+    `owned` is the assignment before the first round. If it already equals `target`, the list is empty.
+    """
     return [target]

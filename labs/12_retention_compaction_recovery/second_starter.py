@@ -13,15 +13,18 @@ def dirty_ratio(records, checkpoint):
 
 
 def dirtiest(logs, min_ratio):
-    """Return the name of the log that the cleaner cleans next, or None. `logs` maps names to (records, checkpoint)."""
+    """Return the name of the log with the greatest dirty ratio. The cleaner cleans this log next.
+
+    Return None if no log has a dirty ratio of at least `min_ratio`. `logs` maps names to (records, checkpoint).
+    """
     return next(iter(logs), None)
 
 
 def clean(records, checkpoint, map_size):
-    """Clean a log once. Return the remaining records and the new checkpoint.
+    """Do one round of cleaning. Return the remaining records, and the checkpoint at which the next round begins.
 
-    Records at offsets below `checkpoint` are already clean. The map with the last offset of each key has room for
-    `map_size` keys.
+    Earlier rounds have already read the records at offsets below `checkpoint`. This round stores the last offset of
+    each key in a map. The map has room for `map_size` keys.
     """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

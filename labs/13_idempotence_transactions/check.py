@@ -76,7 +76,9 @@ def test_copies(answer):
 def test_out_of_order(answer):
     """`append` raises `OutOfOrder` for a batch that is neither the next batch nor a copy of one of the last five.
 
-    It also raises `OutOfOrder` if the first sequence number of a producer's first batch is not 0.
+    The next batch of a producer begins with the sequence number after the producer's last record. The first batch
+    of a producer, and the first batch of each new epoch, must begin with 0. Otherwise, `append` raises
+    `OutOfOrder`.
     """
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))
@@ -98,10 +100,10 @@ def test_out_of_order(answer):
 
 
 def test_epochs(answer):
-    """When a producer starts again, its epoch grows, and its next batch has the sequence number 0.
+    """After a batch with a new epoch, `append` raises `Fenced` for batches of the same producer with an older epoch.
 
-    After this batch, `append` raises `Fenced` for each batch of the same producer that has an older epoch. The batches
-    of one producer have no effect on the sequence numbers of another producer.
+    When a producer starts again, it gets a greater epoch, and its next batch begins with the sequence number 0. The
+    batches of one producer have no effect on the sequence numbers of another producer.
     """
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))
@@ -113,7 +115,7 @@ def test_epochs(answer):
 
 
 def expected_of(log):
-    """Compute, by a simple but slow method, the offsets that a reader of committed records gets."""
+    """Return the offsets that the student's `read_committed` must return for `log`, by a simple but slow method."""
     found = []
     for offset, (kind, producer_id) in enumerate(log):
         markers = [each for each, owner in log[offset + 1 :] if owner == producer_id and each != "record"]
@@ -143,7 +145,7 @@ def test_aborted(answer, rng):
 def test_the_last_stable_offset(answer, rng):
     """`read_committed` returns only offsets below the last stable offset.
 
-    The first open transaction begins at this offset.
+    The last stable offset is the offset of the first record that belongs to an open transaction.
     """
     compare(answer, [("record", None), ("record", 7), ("record", None)])
     compare(answer, [("record", 7), ("record", 8), ("commit", 8), ("record", None)])

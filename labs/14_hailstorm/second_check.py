@@ -7,9 +7,10 @@ from functools import reduce
 
 
 def test_greatest(answer, rng):
-    """`greatest(count)` returns a pair `(empty, merge)`. `merge` returns the `count` greatest numbers of two tuples.
+    """`greatest(count)` returns `(empty, merge)`: an empty tuple, and a function that merges two tuples into one.
 
-    If a number occurs twice, the result contains it twice.
+    `merge(a, b)` returns the `count` greatest numbers of the tuples `a` and `b`, with the greatest number first. A
+    number that occurs twice counts twice: for `greatest(2)`, `merge((7, 5), (7,))` returns `(7, 7)`.
     """
     for count in (1, 2, 3):
         empty, merge = answer.greatest(count)
@@ -85,9 +86,9 @@ def test_results_between(answer, rng):
 
 
 def test_few_merges(answer):
-    """`push` and `result` together call `merge` at most three times for each value, on average.
+    """On average, one call of `push` and one call of `result` together call `merge` at most three times.
 
-    The test pushes 5,000 values into a window of 1,000 values.
+    The test pushes 5,000 values into a window of 1,000 values, and calls `result` after each value.
     """
     calls = 0
 

@@ -5,7 +5,7 @@ Complete `second.py`, and check it with `hmb lab check 14 --second`.
 
 
 def greatest(count):
-    """Return the pair (empty, merge) of a monoid. A state contains the `count` greatest numbers in descending order."""
+    """Return a monoid as a pair (empty, merge). A state contains the `count` greatest numbers in descending order."""
     return (), lambda a, b: a + b
 
 
@@ -21,7 +21,7 @@ class SlidingWindow:
         self.values.append(value)
 
     def result(self):
-        """Return all values of the window, merged from the oldest to the newest."""
+        """Merge all values in the window, from the oldest value to the newest value, and return the result."""
         total = self.empty
         for value in self.values:
             total = self.merge(total, value)

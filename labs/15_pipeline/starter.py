@@ -10,7 +10,7 @@ def plan(folder, end, max_records):
 
 
 def commit(folder, number):
-    """Create a file which shows that the batch with the number `number` is complete."""
+    """Mark batch `number` as complete by creating a file."""
 
 
 def write_output(folder, number, rows):

@@ -53,7 +53,7 @@ def test_the_files_that_come_next_exist() -> None:
     Each of these files exists in the folder that its sentence names first.
     """
     _, _, after = part_on_the_page().partition("Nine more files")
-    folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|Three subjects)"
+    folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|After the core)"
     found = [
         f"{folder}/{file}"
         for folder, text in re.findall(folders, after.replace("\n", " "))

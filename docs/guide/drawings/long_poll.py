@@ -82,10 +82,10 @@ def seconds_of(events: list[Event], function: Any) -> list[float]:
 
 
 def without_repetitions(events: list[Event]) -> list[Event]:
-    """Return the events without the later calls of `Watchers.add`. The drawing shows only the first call.
+    """Return the events, but keep only the first call of `Watchers.add`.
 
-    The first call adds the Fetch's watcher to the log. The later calls add the same watcher to other sets, for example
-    to the set that the broker wakes when it stops.
+    The first call makes the Fetch wait for new records in the log. The later calls make it wait for other events,
+    for example the stop of the broker. They would only distract from the drawing.
     """
     added = [event for event in events if event.watched.function is Watchers.add]
     return [event for event in events if event not in added[2:]]

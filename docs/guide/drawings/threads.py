@@ -119,11 +119,11 @@ def commit() -> Drawing:
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
     """Draw which locks one thread holds, and when.
 
-    A broker has one thread for each connection. Of these threads, the function selects the one that has the most events
-    in `events`. In an event, a thread takes or releases a lock.
+    The drawing shows the connection thread (a thread that serves one client) that has the most events. In an event,
+    a thread takes or releases a lock.
 
-    Each lock has a row. Bars in this row show when the thread holds the lock. The rows have the order of the table in
-    `locks.md`.
+    Each lock has a row, and each bar in the row shows when the thread holds the lock. The rows are in the same
+    order as in the table of `locks.md`. `about` describes the drawing in one sentence.
     """
     numbers = {(file, lock): int(number) for number, file, lock, _ in ROW.findall(LOCKS.read_text(encoding="utf-8"))}
     mine = thread_with_most([event for event in events if event.lock in numbers])
@@ -145,7 +145,11 @@ def bars(events: Sequence[LockEvent], about: str) -> Drawing:
 
 
 def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
-    """Return the events of one thread: of all threads that serve a connection, the one with the most events."""
+    """Return the events of the connection thread that has the most events.
+
+    A connection thread is a thread that serves one client. Raises DrawingError if no connection thread has an
+    event.
+    """
     counts = Counter(event.thread for event in events if kind_of(event.thread) == "connection")
     if not counts:
         raise DrawingError("no connection has taken a lock")
@@ -154,7 +158,11 @@ def thread_with_most(events: Sequence[LockEvent]) -> list[LockEvent]:
 
 
 def held_of(events: Sequence[LockEvent]) -> Iterator[tuple[Name, int, int]]:
-    """Yield each lock that a thread takes, and the positions in `events` at which it takes and releases the lock."""
+    """Yield (lock, begin, end) for each time that a thread takes a lock and releases it.
+
+    `events` contains the events of this thread. The thread takes the lock in the event `events[begin]`, and
+    releases it in the event `events[end]`.
+    """
     begins: dict[Name, int] = {}
     for number, event in enumerate(events):
         if event.is_taken:

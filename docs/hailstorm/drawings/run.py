@@ -64,11 +64,11 @@ def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
 def progress() -> Drawing:
     """Draw three curves, which show the progress of a simulated run with two crashes.
 
-    - The first curve shows how many records the spouts (the readers of the input) have read.
-    - The second curve shows how many of these records all bolts (the processing steps) have received: the smallest low
-      water mark of a bolt.
-    - The third curve shows how many records the newest complete snapshot covers: the newest complete clock. After a
-      crash, the spouts read again from there.
+    - The first curve shows how many records the spouts have read. Spouts read the input of the topology.
+    - The second curve shows how many of these records every bolt has received. Bolts process the records. This
+      number is the lowest low water mark of the bolts.
+    - The third curve shows how many records the newest complete snapshot includes. After a crash, the spouts go
+      back to this point, and read again from there.
     """
     simulation = ObservedSimulation(topology(), records(), SEED, crashes=2, crash_rate=0.0015)
     result = simulation.run()

@@ -92,7 +92,7 @@ def draw_records(drawing: Drawing, y: float, records: list[Record], active: int,
 
 
 def draw_parts(drawing: Drawing, y: float, dirty: int, active: int, end: int) -> None:
-    """Draw the names of the three parts of the log above its records."""
+    """Write the names of the log's parts above its records: the clean part, the dirty part, and the active segment."""
     for name, first, last in (("clean", 0, dirty), ("dirty", dirty, active), ("active", active, end)):
         if first < last:
             left, right = LEFT + CELL * first, LEFT + CELL * last - 4
@@ -160,8 +160,8 @@ def start_after_crash(directory: Path) -> list[Record]:
 def steps_on_disk() -> Drawing:
     """Draw the names of the log files after each step of a swap.
 
-    For each step, the drawing also shows how many records the broker finds at its next start if it crashes after this
-    step.
+    Below each step, the drawing shows what a crash at this moment would do: how many records the broker finds when
+    it starts again.
     """
     columns: list[tuple[str, list[str], int]] = []
     with small_log(CONFIG) as log:

@@ -48,7 +48,11 @@ class Entry(NamedTuple):
 
 
 def listed() -> list[Entry]:
-    """Run and stop a broker. Return the files and folders of its data directory, in the order of their names."""
+    """Run a broker, stop it, and return the files and folders of its data directory that the drawing shows.
+
+    The folders come first, each with its files. The files outside of these folders follow. Both parts are sorted by
+    name.
+    """
     with TemporaryDirectory() as temporary:
         directory = Path(temporary)
         settings = {"log.segment.bytes": 300, "log.index.interval.bytes": 0}
@@ -67,7 +71,7 @@ def is_below_folder(path: Path, directory: Path) -> bool:
 
 
 def is_shown(path: Path) -> bool:
-    """Return whether the drawing shows the path: every folder, but the files of only one log."""
+    """Return whether the drawing shows the path. Of the three logs, it shows the files of only one log."""
     return path.is_dir() or path.parent.name not in ("weather-1", "__consumer_offsets-0")
 
 

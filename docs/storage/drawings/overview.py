@@ -1,4 +1,4 @@
-"""Draws the way of a batch through the broker, for the first page of the chapters on storage."""
+"""Draws the path of a record batch through the broker, for the first page of the storage chapters."""
 
 from __future__ import annotations
 

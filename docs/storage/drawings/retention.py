@@ -54,10 +54,10 @@ def limits() -> Drawing:
 
 
 def draw_row(drawing: Drawing, y: float, name: str, segments: list[Segment], ends: list[float], count: int) -> None:
-    """Draw the segments of the log, each as a box.
+    """Draw each segment of the log as a box.
 
-    The length of a box shows how many days the records of the segment cover. The first `count` segments are gray,
-    because retention removes them.
+    The more days the records of a segment cover, the longer is its box. The first `count` boxes are gray, because
+    retention removes these segments.
     """
     drawing.text(LEFT, y, name, anchor="start", strong=True)
     begin = 0.0

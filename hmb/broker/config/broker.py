@@ -1,15 +1,17 @@
 """Declares the broker's settings, with the names of Kafka's `server.properties`.
 
-Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
-maximum. If a subject such as share groups has many settings, a class of its own declares them. One field of
-`BrokerConfig` then contains an object of this class, which is called a *part*. For example,
+Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and
+its maximum. Some subjects, such as share groups, have many settings. A separate class then declares these
+settings. One field of `BrokerConfig` contains an object of this class, which is called a *part*. For example,
 `config.share.session_timeout` is the value of `group.share.session.timeout.ms`.
 
 A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
 
-Some settings of the broker are defaults for topics, and have two names: for example, the broker's `log.segment.bytes`
-is the default for the topic's `segment.bytes`. The class `LogConfig` (storage/config.py) declares such a setting under
-the topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. All settings in LOG_DEFAULTS are dynamic.
+Some settings of the broker are defaults for topics. Each of them has one name for brokers and another name for
+topics. For example, the broker's `log.segment.bytes` is the default for the topic's `segment.bytes`. The class
+`LogConfig` (storage/config.py) declares these settings under the names for topics. LOG_DEFAULTS maps each name
+for brokers to the name for topics. All settings in LOG_DEFAULTS are dynamic: clients can alter them while the
+broker runs.
 """
 
 from __future__ import annotations
@@ -301,10 +303,10 @@ def check_consistency(config: LogConfig) -> None:
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
-    """Convert the time in `text` to ms. One unit of `text` is `unit` ms long.
+    """Convert a time to ms. `text` contains a number of time units, and `unit` is the length of one unit in ms.
 
-    For example, for the text "2" and the unit 3,600,000 (hours), return 7,200,000. A negative time means forever, and
-    is returned unchanged.
+    For example, the text "2" with the unit 3,600,000 (an hour) becomes 7,200,000. A negative number means "forever"
+    and stays the same. Raises ConfigError if the value of the setting `name` is not valid.
     """
     time = key.parse(text, name)
     assert isinstance(time, int)
@@ -314,10 +316,11 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 
 
 def _broker_configs() -> Iterator[ConfigKey]:
-    """Return the declarations of all broker settings. A setting with three names has three declarations.
+    """Return the declarations of all broker settings, one declaration for each name of a setting.
 
-    For example, one setting has the names log.retention.hours, log.retention.minutes and log.retention.ms. Only
-    log.retention.hours has a default.
+    For example, log.retention.hours, log.retention.minutes and log.retention.ms are names of the same setting. Only
+    log.retention.hours has a default. A default of log.retention.ms would override a value that a user sets in
+    hours.
     """
     yield from BROKER_KEYS.values()
     finest_names = {finest for finest, _ in TIMES.values()}

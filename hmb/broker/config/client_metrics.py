@@ -1,7 +1,7 @@
 """The settings of client metrics (KIP-714). Each subscription has settings, which select clients and metrics.
 
-The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. As in Kafka, clients can set
-these settings even if the broker does not offer client telemetry.
+The folder broker/telemetry explains the settings `metrics`, `interval.ms` and `match`. Clients can store these
+settings even if client telemetry is switched off in the broker, as in Kafka. The settings then have no effect.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class ClientMetricsResource:
                 yield ConfigDescription(key, own, source, [Synonym(name, own, source)])
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Raise KafkaError for settings that a subscription cannot have.
+        """Raise KafkaError if a subscription of client metrics cannot have the settings `configs`.
 
-        The code is INVALID_REQUEST for an unknown setting and for an interval outside the limits, as in Kafka. For all
-        other invalid values, the code is INVALID_CONFIG.
+        As in Kafka, the error code is INVALID_REQUEST if a setting is unknown, or if `interval.ms` is outside its
+        limits. For any other invalid value, the error code is INVALID_CONFIG.
         """
         if unknown := [name for name in configs if name not in KEYS]:
             why = f"unknown client metrics configuration {unknown[0]!r}{nearest(unknown[0], KEYS)}"

@@ -1,15 +1,15 @@
 """Stores the broker's current settings, and remembers where the value of each setting comes from.
 
-The value of a setting can come from four sources. The first source in this list that contains a value applies
-(KIP-226):
+The value of a setting can come from four sources. If several sources contain a value, the broker uses the source that
+comes first in this list (KIP-226):
 1. the value that a client has set for this broker, with AlterConfigs;
 2. the value that a client has set for all brokers, with AlterConfigs for the broker name "";
 3. the value that the broker read when it started: from `server.properties`, the environment or the option -X;
 4. the default.
 
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no limit in
-Kafka. Tools compare the value of a setting with Kafka's default. DescribeConfigs therefore returns Kafka's value as the
-default, and returns HMB's value as if the user had set it at the broker's start.
+Kafka. Tools compare the value of a setting with Kafka's default. The response to DescribeConfigs therefore contains
+Kafka's default as the default. HMB's own default looks like a value that the user set at the broker's start.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker.py).
@@ -18,19 +18,20 @@ Most parts of the broker read a setting from `DynamicConfig.current` at each use
 part with a copy passes a function to `DynamicConfig.listen`, and the broker calls this function after each change of a
 setting.
 
-One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
-`log.retention.hours`. Kafka calls each value that a source contains under one of these names a *synonym* of the
-setting.
+One setting can have several names. For example, `log.retention.ms` and `log.retention.hours` are names for the same
+time in different units. A setting can also have values in several sources, for example in `server.properties` and in
+the defaults. Kafka calls each of these values a *synonym*, under whichever name it is stored.
 
 For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. Both names belong
 to one setting, in different units, so Kafka calls the two values *synonyms*. If a client requests `log.retention.ms`,
 the response contains both synonyms. The first synonym is the current value, `log.retention.ms=5000`. The second synonym
 is the default, `log.retention.hours=168`.
 
-The synonyms of a setting are its values from all sources. A response of Kafka leaves out the synonyms before the first
-one that has the requested name. For example, a client has set `log.retention.ms=5000`, and the default of the same
-setting is `log.retention.hours=168`. If a client requests `log.retention.hours`, the response leaves out the synonym
-`log.retention.ms=5000`, because it has another name. It contains only the synonym `log.retention.hours=168`.
+The synonyms of a setting are its values from all sources. A client requests a setting under one of its names. Kafka's
+response begins with the first synonym that has this name, and leaves out the synonyms before it. For example, a client
+has set `log.retention.ms=5000`, and the default of the same setting is `log.retention.hours=168`. If a client requests
+`log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. It leaves out
+`log.retention.ms=5000`, because this synonym has another name.
 """
 
 from __future__ import annotations
@@ -76,11 +77,12 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains one value of each setting. If a client has set a value for this broker, `current` contains this
-      value. Otherwise it contains the value that a client has set for all brokers, or else the value that the broker
-      has read when it started.
-    - `_listeners` contains functions. A thread holds the lock `_lock` while it changes `current` and calls each of
-      these functions with the new value of `current`.
+    - `current` contains one value of each setting. A value that a client has set for this broker takes precedence.
+      Next comes a value that a client has set for all brokers. If no client has set a value, `current` contains the
+      value that the broker read at its start, or the default.
+    - `_listeners` contains the functions that the broker calls after each change of `current`. Their argument is
+      the new value of `current`. A thread holds the lock `_lock` while it changes `current` and calls these
+      functions.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -118,9 +120,10 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Store `configs` as the altered settings of `broker`. They replace all settings that clients altered before.
+        """Store `configs` in place of all settings that clients altered before for `broker`.
 
-        Raises INVALID_REQUEST for invalid settings, and OSError if the file cannot be written.
+        `broker` is a broker id or ALL_BROKERS. If `validate_only` is true, only check the settings. Raises
+        INVALID_REQUEST for invalid settings, and OSError if the file `configs.json` cannot be written.
         """
         with self._lock:
             configs = _checked(configs, self.altered(broker))
@@ -145,9 +148,10 @@ class DynamicConfig:
         return [group for group, configs in self._store.groups.items() if configs]
 
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all settings that clients have altered for these groups.
+        """Replace all altered settings of each group in `groups`.
 
-        Raises INVALID_REQUEST if there are too many groups, and OSError if the file cannot be written.
+        Raises INVALID_REQUEST if too many groups would have altered settings, or if their names would be too long
+        together. Raises OSError if the file `configs.json` cannot be written.
         """
         with self._lock:
             self._store.write(groups=_with_changes(self._store.groups, groups, MAX_GROUPS, "groups"))
@@ -160,7 +164,8 @@ class DynamicConfig:
     def alter_client_metrics(self, changes: Mapping[str, Mapping[str, str]]) -> None:
         """Replace all settings of the client-metrics subscriptions in `changes`.
 
-        Raises INVALID_REQUEST if there would be too many subscriptions, and OSError if the file cannot be written.
+        Raises INVALID_REQUEST if there would be too many subscriptions, or if their names would be too long together.
+        Raises OSError if the file `configs.json` cannot be written.
         """
         with self._lock:
             before = self._store.client_metrics
@@ -176,7 +181,11 @@ class DynamicConfig:
         return key.default_text if text is None else key.normal(text)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Return the values of a broker's setting from all sources. The first value in the list is in use."""
+        """Return the values of a broker's setting from all sources. The source with the highest priority comes first.
+
+        A setting can have several names, for example one for each unit of a time. As in Kafka, the list begins with the
+        first value under the requested `name`. Values before it are left out.
+        """
         names = _names_for(name)
         layers = [
             (ConfigSource.DYNAMIC_BROKER_CONFIG, self.altered(self.name)),
@@ -227,7 +236,10 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 def _with_changes(
     before: Mapping[str, Mapping[str, str]], changes: Mapping[str, Mapping[str, str]], most: int, noun: str
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return a copy of `before` with the changes. Raises INVALID_REQUEST if the copy contains too many names."""
+    """Return a copy of `before` with the changes. Both map names, for example of groups, to settings.
+
+    Raises INVALID_REQUEST if the copy contains too many names, or if the names are too long together.
+    """
     changed = {**before, **changes}
     if len(changed) > max(most, len(before)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")

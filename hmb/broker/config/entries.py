@@ -16,9 +16,10 @@ LISTED_IF_SET = {key.name for key in RATES} | {"super.users", "allow.everyone.if
 
 
 class ConfigDescription(NamedTuple):
-    """One setting of a topic, a broker or a group, with its current value, the source of the value, and all synonyms.
+    """One setting of a topic, a broker or a group, with its current value and the source of this value.
 
-    The synonyms of a setting are its values from all sources, including the default (dynamic.py).
+    A setting can have a value in several sources, for example in the configuration file and as a default. Kafka
+    calls these values the *synonyms* of the setting (dynamic.py).
     """
 
     key: ConfigKey
@@ -41,7 +42,10 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the default of a topic setting. The default applies to each topic without its own value."""
+    """Return the value that a topic setting has if it was not set for the topic.
+
+    If the broker has a setting with the same meaning, this value comes from the broker's setting.
+    """
     if key.field:
         return key.text(getattr(broker.current.log, key.field))
     return broker.value(broker_name) if broker_name else key.default_text

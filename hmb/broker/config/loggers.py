@@ -32,7 +32,7 @@ class Loggers:
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """The levels of all loggers that have their own level. All other loggers inherit the level of their parent."""
+        """Each logger that has its own level, with this level. All other loggers inherit the level of their parent."""
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
     def entries(self) -> Iterator[ConfigDescription]:
@@ -54,7 +54,11 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Set the level of each logger in `changes`. Reset all other loggers to the level of their parent."""
+        """Replace the levels of all loggers by the levels in `changes`.
+
+        A logger that `changes` does not name loses its own level, and inherits the level of its parent. The method
+        returns None for each change, because no change can fail.
+        """
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
@@ -67,5 +71,9 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _level_name(level: int) -> str:
-    """Return Kafka's name of a Python level: WARN for 30. The level 35 has no name, so the next lower level applies."""
+    """Return Kafka's name for a Python log level, for example WARN for 30.
+
+    A level between two named levels gets the lower name: 35 is above WARN (30) and below ERROR (40), so its name is
+    WARN. A level below TRACE is also called TRACE.
+    """
     return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

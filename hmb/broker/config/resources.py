@@ -45,9 +45,10 @@ class Resource(Protocol):
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Any, Mapping[str, str]]], broker: BrokerContext) -> list[KafkaError | None]:
-        """Replace the settings that clients have set for each resource in `changes`.
+        """Replace all settings that clients have set for some resources.
 
-        Returns, for each resource, the error that prevented the change, or None.
+        `changes` contains pairs of a resource and its new settings. The result contains, for each pair, None or the
+        error that prevented the change.
         """
 
 

@@ -26,10 +26,10 @@ def _only_directory(log_dirs: str) -> str:
 
 
 def window_sizes(config: BrokerConfig) -> tuple[WindowSize, WindowSize]:
-    """Return the sizes of the two time windows in which the broker measures what its clients use.
+    """Return the sizes of the two time windows of the quotas.
 
-    The first time window is for all quotas except controller_mutation_rate. The second one is for
-    controller_mutation_rate.
+    A quota limits how much a client uses within a time window, for example within 11 seconds. The quota
+    `controller_mutation_rate` uses the second window. All other quotas use the first window.
     """
     return (
         WindowSize(config.limits.quota_samples, config.limits.quota_sample_seconds * 1000),

@@ -14,19 +14,21 @@ A handler's module has the name of its API. For example, the handler of `ApiKey.
 in list_offsets.py. The table HANDLERS finds each handler by this name, so the code contains no list of the handlers.
 The keys of the table are the APIs whose messages are declared in the folder `hmb.protocol.messages`.
 
-A broker does not call the handlers of the table HANDLERS directly. It puts each handler into wrappers, which are
-functions with additional work. `counted` (counting.py) measures each request. If the broker has an authorizer,
-`guarded` (security/acls/guards.py) checks the ACLs. If quotas exist, `throttled` (security/quotas/throttling.py) slows
-clients down.
+The broker does not call the handlers of the table HANDLERS directly. It calls functions that wrap the handlers
+and do additional work. The function `counted` (counting.py) measures each request. If the broker has an
+authorizer, `guarded` (security/acls/guards.py) checks the ACLs before the handler runs. If a quota limits an
+API, `throttled` (security/quotas/throttling.py) slows down clients that exceed the quota.
 
 This folder contains only handlers. The functions that several handlers use are in broker/shared_responses.py and, for
 the states of share-partitions, in broker/share/state_results.py.
 
-The docstring of each handler's module has five parts. The part "Versions" names the supported versions of the API.
-"Permissions" names the operations that ACLs must allow the client, if the broker has an authorizer
-(security/acls/rules.py). "Behavior" describes the newest version. "Version notes" describes how the broker behaves
-differently in other versions. The docstring of the message class describes the fields of each version. "Left out" names
-the parts of Kafka's behavior that HMB does not have, and the effect on clients.
+The docstring of each handler's module has five parts:
+- "Versions" says which versions of the API the handler supports.
+- "Permissions" says which operations ACLs must allow, if the broker has an authorizer (security/acls/rules.py).
+- "Behavior" describes the newest version.
+- "Version notes" says how the broker's behavior differs in other versions. The fields of each version are
+  described in the docstring of the message class.
+- "Left out" says which parts of Kafka's behavior HMB lacks, and what this means for clients.
 
 A new version of an API can add fields or change the behavior. If the version adds a field, the field's declaration in
 the message class contains the version (`first_version`), and handlers read the version from there. If a version

@@ -3,18 +3,19 @@
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION.
 Behavior: the broker answers by these rules:
-    - *All or none.* The broker adds either all partitions of a request or none. If a partition does not exist, this
-      partition gets an error, and all other partitions get OPERATION_NOT_ATTEMPTED. In the same way, the broker refuses
-      a client's request that contains a partition of an internal topic.
-    - *Begin.* The transaction begins when a producer adds the first partitions.
-    - *Check.* If `verify_only` is true, the broker adds nothing. The broker only checks which partitions are in the
-      transaction. Each partition that is not in the transaction gets TRANSACTION_ABORTABLE.
-    - *Permission.* With an authorizer, versions 4 and 5 need the operation CLUSTER_ACTION on the cluster. Without an
-      authorizer, any client can send these versions. A client that knows another producer's id and epoch can then add
-      partitions to the transaction of that producer.
-Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, other brokers
-    send versions 4 and 5 to the coordinator, with the transactions of several producers. If the producer is fenced,
-    versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+    - *All or none.* The broker adds all partitions of a request or none of them. If a partition does not exist,
+      its error is UNKNOWN_TOPIC_OR_PARTITION. If a client names a partition of an internal topic, its error is
+      TOPIC_AUTHORIZATION_FAILED. In both cases, all other partitions get OPERATION_NOT_ATTEMPTED.
+    - *Begin.* The transaction begins when the producer adds the first partitions.
+    - *Check.* If `verify_only` is true, the broker adds no partitions. It only checks whether the transaction
+      already contains them. Each missing partition gets TRANSACTION_ABORTABLE.
+    - *Permission.* Versions 4 and 5 are only for brokers. With an authorizer, they need CLUSTER_ACTION on the
+      cluster. Without an authorizer, any client can send them. If the client knows another producer's id and
+      epoch, it can then add partitions to the transaction of that producer.
+Version notes: clients send versions 0 to 3, which contain one transaction. In a Kafka cluster, brokers send
+    versions 4 and 5 to the coordinator, with the transactions of several producers. If a newer producer has
+    replaced (*fenced*) the producer, versions 0 and 1 return INVALID_PRODUCER_EPOCH. Later versions return
+    PRODUCER_FENCED.
 Left out: nothing. HMB supports the whole API.
 """
 

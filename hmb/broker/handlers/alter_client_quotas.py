@@ -2,10 +2,11 @@
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the cluster.
-Behavior: each entity of the request has its own error code. The broker sends the response after the quotas are on disk.
-    A new quota applies to the next request of a client. If a request contains a host name instead of an IP address, the
-    broker finds the addresses of this host before it sends the response, and again at each start. If a request names an
-    entity twice, or sets the same quota of an entity twice, the entity gets INVALID_REQUEST (42).
+Behavior: the response contains an error code for each entity. The broker sends the response after the quotas
+    are on disk. A new quota applies to the next request of a client. A request can contain a host name instead
+    of an IP address. The broker looks up the addresses of this host before it sends the response, and again
+    when the broker starts. An entity gets INVALID_REQUEST (42) if the request names the entity twice, or sets
+    one of its quotas twice.
 Version notes: none. Both versions have the same fields.
 Left out: nothing. HMB supports the whole API.
 """

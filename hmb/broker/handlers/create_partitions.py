@@ -2,14 +2,14 @@
 
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: ALTER on each topic.
-Behavior: a request contains, for each topic, the new total number of partitions. If the total is not greater than the
-    current number of partitions, the topic gets INVALID_PARTITIONS. The broker ignores the request's time limit: it
-    sends the response after the partitions have been created. A request can also choose the replicas of the new
-    partitions. Such a request must contain one replica assignment for each new partition, and each assignment must
-    contain only this broker. If a request contains a topic twice, the topic gets INVALID_REQUEST.
+Behavior: for each topic, a request contains the total number of partitions that the topic will have. If the
+    topic already has this number of partitions or more, it gets INVALID_PARTITIONS. A request can also assign
+    the new partitions to brokers. It must then contain one replica assignment for each new partition, and each
+    assignment must contain only this broker. If a request contains a topic twice, the topic gets
+    INVALID_REQUEST. The broker responds when the partitions have been created.
 Version notes: none. The versions differ only in their encoding.
-Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
-    difference to a client.
+Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers and ignores this field, so
+    this makes no difference to a client.
 """
 
 from __future__ import annotations

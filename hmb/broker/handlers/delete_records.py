@@ -2,17 +2,19 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: DELETE on each topic.
-Behavior: the broker answers by these rules:
-    - *Offset.* For each partition, the log start offset moves forward to the requested offset, and never moves back.
-      The offset -1 means the high watermark. If a request contains a partition twice, only its last offset is used.
-    - *Disk.* The broker sends the response after the new log start offsets are on disk. So the new log start offsets
-      survive a crash and a power cut. If the broker cannot write these offsets, the error is KAFKA_STORAGE_ERROR, and
-      no log start offset changes.
-    - *Segments.* The broker removes segments below the log start offset later, at the next retention check. If the disk
-      is full, the broker removes these segments first, to get space for the new log start offsets.
+Behavior: the broker moves the log start offset of each partition. Clients cannot read records below this
+    offset.
+    - *Offset.* The log start offset moves forward to the requested offset. It never moves back. The requested
+      offset -1 means the high watermark. If a request contains a partition twice, the broker uses only the last
+      offset.
+    - *Disk.* The broker responds when the new log start offsets are on disk, so they survive a crash and a
+      power cut. If the broker cannot write them, the error is KAFKA_STORAGE_ERROR, and no log start offset
+      changes.
+    - *Segments.* The broker removes segments below the log start offset later, at the next retention check. If
+      the disk is full, the broker removes these segments first, to get space for the new log start offsets.
 Version notes: none.
-Left out: `timeout_ms`. In Kafka this is the time to wait for followers, and HMB has no followers. This makes no
-    difference to a client: after the response, nobody can read the deleted records.
+Left out: `timeout_ms`. In Kafka, this is the time to wait for followers, but HMB has no followers. This makes
+    no difference to a client: after the response, nobody can read the deleted records.
 """
 
 from __future__ import annotations

@@ -3,15 +3,16 @@
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: each resource has its own error code. These rules apply to each resource:
-    - *Settings.* The response contains all settings of a resource, or only the settings that the request names. If the
-      request names a setting that neither the broker nor the resource has, the response leaves the setting out. This is
-      no error, because tools also request settings that only newer brokers have.
-    - *Brokers.* To describe a broker, a client sends the broker's id. The id "" means the settings that apply to all
-      brokers.
-    - *Unknown settings.* If a client has stored a value for a setting that the broker does not know, the response lists
-      this setting with the value null, because the value may be secret.
-    - *Defaults.* Some defaults of HMB differ from Kafka's. The response contains HMB's value with the source
-      STATIC_BROKER_CONFIG, and Kafka's default as a synonym.
+    - *Settings.* If the request names settings, the response contains only these settings. Otherwise it contains
+      all settings of the resource. If neither the broker nor the resource has a setting, the response leaves it
+      out. This is no error, because tools also request settings that only newer brokers have.
+    - *Brokers.* To get the settings of one broker, a client sends the broker's id. To get the settings that apply
+      to all brokers, it sends the id "".
+    - *Unknown settings.* A client may have stored a value for a setting that the broker does not know. The response
+      lists this setting with the value null, because the value may be secret.
+    - *Defaults.* Some defaults of HMB differ from Kafka's. For these settings, the response contains HMB's value
+      with the source STATIC_BROKER_CONFIG. The list of synonyms (the setting's values from all sources) also
+      contains Kafka's default.
 Version notes: none. The versions differ only in their fields.
 Left out: nothing. HMB supports the whole API.
 """

@@ -3,13 +3,13 @@
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner.
 Behavior: the broker answers by these rules:
-    - *Owners.* The request contains a list of principals, its *owners*. The response contains each token that one of
-      these principals owns, has created or may renew. If the list is null, the response contains all tokens.
-    - *Visibility.* Without an authorizer, every authenticated client sees all tokens. With an authorizer, a client sees
-      the tokens that it owns, has created or may renew. It sees any other token only if ACLs permit DESCRIBE on the
-      token, or DESCRIBE_TOKENS on the owner of the token.
-    - *Errors.* The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the
-      same causes as in CreateDelegationToken.
+    - *Owners.* The field `owners` of the request is a list of principals. A token matches the request if one of
+      these principals owns it, has created it or may renew it. If the list is null, all tokens match.
+    - *Visibility.* Without an authorizer, every authenticated client gets all tokens that match. With an
+      authorizer, a client gets the matching tokens that it owns, has created or may renew. For other tokens,
+      the client needs an ACL: DESCRIBE on the token, or DESCRIBE_TOKENS on the owner of the token.
+    - *Errors.* The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64)
+      have the same causes as in CreateDelegationToken.
 Version notes: from version 3 on, the response contains the principal that has created the token.
 Left out: nothing. HMB supports the whole API.
 """

@@ -5,8 +5,8 @@ Permissions: DESCRIBE on the cluster.
 Behavior: a broker has one data directory. The response contains this directory and all requested partitions that exist.
     The size of a partition is the total size of its segments. `offset_lag` is 0, because no replica has to catch up.
 Version notes: version 5 adds a field for directories that accept no new partitions. HMB has no such directories.
-Left out: moves between data directories, because there is only one. If the disk of this directory is full, a client
-    cannot move a partition to another disk.
+Left out: a client cannot move a partition to another data directory, because the broker has only one. So it cannot
+    move a partition to another disk when the disk is full.
 """
 
 from __future__ import annotations

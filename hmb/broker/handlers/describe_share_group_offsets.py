@@ -2,10 +2,11 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each group, and on each topic.
-Behavior: if the list of topics is null, the response contains all share-partitions of the group. A partition that the
-    group has never read has the start offset -1. A group that is not a share group gets GROUP_ID_NOT_FOUND.
-Version notes: version 1 adds the lag. The lag counts the records at or above the start offset whose delivery is not
-    complete. The lag is -1 while the start offset is unknown.
+Behavior: if the list of topics is null, the response contains all share-partitions of the group. If the group has
+    never read a partition, the start offset of this partition is -1. If the group is not a share group, the
+    response contains the error GROUP_ID_NOT_FOUND for it.
+Version notes: version 1 adds the lag: the number of records from the start offset on that the group has not yet
+    processed. While the start offset is unknown, the lag is -1.
 Left out: nothing. HMB supports the whole API.
 """
 

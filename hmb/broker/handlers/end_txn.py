@@ -2,13 +2,15 @@
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id.
-Behavior: first the broker writes the outcome (commit or abort) to disk. Then it writes a marker to each partition of
-    the transaction, and sends the response. Even if a marker cannot be written, the response has no error, because the
-    outcome can no longer change. If a client repeats an EndTxn that has succeeded, the client gets the same response
-    again. While the first EndTxn is still in progress, a second EndTxn gets CONCURRENT_TRANSACTIONS.
-Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-    Producers of transaction version 2 send request version 5. The response of version 5 contains a new producer epoch
-    for the next transaction. From version 5 on, a producer can also abort a transaction that has no records.
+Behavior: first the broker writes the outcome (commit or abort) to disk. From then on, the outcome can no longer
+    change. Then the broker writes a marker with the outcome to each partition of the transaction, and sends the
+    response. Because the outcome is final, the response has no error, even if a marker cannot be written. If a
+    client repeats an EndTxn that has succeeded, the client gets the same response again. If a second EndTxn arrives
+    while the first one is in progress, the second one gets CONCURRENT_TRANSACTIONS.
+Version notes: if a newer producer has replaced (fenced) the producer, the error is PRODUCER_FENCED. In versions 0 and
+    1, it is INVALID_PRODUCER_EPOCH instead. Producers that use version 2 of transactions (KIP-890) send version 5 of
+    this request. The response of version 5 contains a new producer epoch for the next transaction. From version 5
+    on, a producer can also abort a transaction that has no records.
 Left out: nothing. HMB supports the whole API.
 """
 

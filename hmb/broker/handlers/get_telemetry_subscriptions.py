@@ -2,15 +2,15 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the broker offers this API only if the setting `client.telemetry.enable` is true. The broker answers by these
+Behavior: the broker offers this API only if the setting `client.telemetry.enable` is true. It answers by these
     rules:
-    - *Metrics.* A subscription selects clients, and names the metrics that these clients should send
-      (broker/telemetry). The response contains the metrics of all subscriptions that match the client, and the shortest
-      interval of these subscriptions. Without a matching subscription, the list of metrics is empty, and the client
-      sends nothing.
-    - *Id.* A client whose id is zero gets a new id.
-    - *Time.* If the client asks again before the interval has passed and the subscriptions have not changed, it gets
-      THROTTLING_QUOTA_EXCEEDED.
+    - *Metrics.* A telemetry subscription names metrics, and has conditions for the clients that should send
+      them (broker/telemetry). Several subscriptions can apply to one client. The response then contains the
+      metrics of all these subscriptions, and the shortest of their intervals. If no subscription applies, the
+      list of metrics is empty, and the client sends nothing.
+    - *Id.* If the client instance id in the request is zero, the broker creates an id and returns it.
+    - *Time.* A client must wait for one interval before it asks again. If it asks earlier, it gets the error
+      THROTTLING_QUOTA_EXCEEDED. A client may ask earlier only if the subscriptions have changed.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """
@@ -57,10 +57,11 @@ def telemetry_of(context: RequestContext) -> ClientTelemetry:
 
 
 def telemetry_client(context: RequestContext) -> TelemetryClient:
-    """Return the properties of the client that has sent a request, such as its client id and its address.
+    """Return the properties of the client that sent a request, such as its client id and its address.
 
-    A telemetry subscription tests these properties, and so selects the clients from which it requests metrics. The
-    property `client_instance_id` is still empty.
+    A telemetry subscription has conditions for these properties, and applies only to clients that meet the
+    conditions. The property `client_instance_id` is empty in the result. The caller passes the result to
+    `ClientTelemetry`, which knows this id.
     """
     software, _, version = (context.client.software or "").partition(" ")
     host, port = context.client.host, str(context.client.port)

@@ -3,18 +3,20 @@
 Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; without an id, IDEMPOTENT_WRITE, or WRITE on any topic.
 Behavior: the broker answers by these rules:
-    - *Without a transactional id.* The producer gets a new producer id, which no other producer has, and the epoch 0.
-      After an error from which it cannot recover, this producer sends another InitProducerId with its current id and
-      epoch. The producer then gets a new producer id, and its sequence numbers begin again at 0.
-    - *With a transactional id.* The producer gets the producer id of this transactional id. The epoch increases with
-      each request. The greater epoch fences all earlier producers with the same transactional id.
-    - *Open transaction.* If an earlier producer has left a transaction open, the broker aborts this transaction. Until
-      the abort is complete, the client gets CONCURRENT_TRANSACTIONS and tries again.
+    - *Without a transactional id.* The producer gets a new producer id, which no other producer has, and the
+      epoch 0. After an error from which it cannot recover, the producer sends InitProducerId again. It then
+      gets another new producer id, and its sequence numbers begin again at 0.
+    - *With a transactional id.* The producer gets the producer id of this transactional id. Each request
+      increases the epoch. The broker then fences all earlier producers with the same transactional id: it
+      refuses their requests, because they contain an older epoch.
+    - *Open transaction.* If an earlier producer has left a transaction open, the broker aborts this
+      transaction. Until the abort is complete, the client gets CONCURRENT_TRANSACTIONS and tries again.
     - *Timeout.* If the transaction timeout is greater than `transaction.max.timeout.ms`, the error is
       INVALID_TRANSACTION_TIMEOUT.
-Version notes: if the producer is fenced, versions below 4 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-Left out: two-phase commit (KIP-939). Two-phase commit needs version 6 of the request, which is not stable in Kafka 4.3.
-    So a producer cannot take part in the transaction of a database.
+Version notes: if the producer is fenced, versions below 4 return INVALID_PRODUCER_EPOCH instead of
+    PRODUCER_FENCED.
+Left out: two-phase commit (KIP-939), with which a producer takes part in the transaction of a database. It
+    needs version 6 of the request, which is not stable in Kafka 4.3.
 """
 
 from __future__ import annotations

@@ -3,17 +3,17 @@
 Versions: 0-11; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
 Behavior: the broker answers by these rules:
-    - *Timestamp.* For a timestamp (in ms), the response contains the first record with this timestamp or a later one.
-      If no such record exists, the response contains the timestamp -1 and the offset -1.
-    - *Special timestamps.* Negative timestamps have special meanings: -1 is the end of the log, -2 is its start, -3 is
-      the record with the greatest timestamp, and -4 is the first record on the local disk.
+    - *Timestamp.* For a timestamp (in ms), the broker finds the first record with this timestamp or a later one. The
+      response contains the timestamp and the offset of this record. If no such record exists, both values are -1.
+    - *Special timestamps.* A negative timestamp asks for a special offset. -1 asks for the end of the log, and -2 for
+      its start. -3 asks for the record with the greatest timestamp, and -4 for the first record on the local disk.
     - *Transactions.* With the isolation level READ_COMMITTED, the log ends at the last stable offset.
-    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with
+    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with the error
       INVALID_REQUEST.
-Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
+Version notes: version 0 returns a list of at most `max_num_offsets` offsets, in descending order. The list contains the
     base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
-    list contains the base offsets of all segments and the end of the log. A negative timestamp without a meaning in the
-    version of the request gets UNSUPPORTED_VERSION.
+    list contains the base offsets of all segments and the end of the log. If a negative timestamp has no meaning in the
+    version of the request, the broker returns the error UNSUPPORTED_VERSION.
 Left out: tiered storage. The special timestamps -5 and -6 concern tiered storage. HMB's response to these timestamps
     contains the timestamp -1 and the offset -1. A Kafka broker without tiered storage returns the same.
 """
@@ -110,10 +110,12 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Return the offsets for a response of version 0: base offsets of segments, and possibly the end of the log.
+    """Return the offsets for a response of version 0: at most `count` offsets, in descending order.
 
-    The list contains the base offset of a segment if the segment's file was last changed at or before `timestamp`. The
-    function uses the time of the file, because messages of the old format have no timestamps.
+    The result contains the base offset of each segment whose file was last changed at or before `timestamp`.
+    Messages of the old format have no timestamps, so the broker uses the time of the file instead. For the
+    timestamp -1, the result contains the base offsets of all segments, and the end of the log. For -2, it contains
+    only the log start offset.
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

@@ -2,10 +2,10 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each transactional id.
-Behavior: the response contains the transactional ids that pass all filters of the request. If the client filters by a
-    state that does not exist, the response contains this state in a list of unknown states.
-Version notes: the filter of version 1 selects the transactions that have been open longer than a given time (in ms).
-    The regular expression of version 2 must match the whole transactional id. An invalid expression gets
+Behavior: the response contains the transactional ids that pass all filters of the request. If a filter names a state
+    that does not exist, the response also contains this name, in the field `unknown_state_filters`.
+Version notes: version 1 adds a filter for transactions that have been open longer than a given time (ms). Version 2
+    adds a regular expression, which must match the whole transactional id. If the expression is invalid, the error is
     INVALID_REGULAR_EXPRESSION.
 Left out: nothing. HMB supports the whole API.
 """
@@ -34,7 +34,7 @@ class Filters(NamedTuple):
     duration: int  # in ms; a negative number selects all transactions
 
     def fit(self, each: Transaction, now: int) -> bool:
-        """Return whether a transaction passes all filters."""
+        """Return whether the transaction `each` passes all filters at the time `now` (ms)."""
         lasts = self.duration < 0 or now - each.started > self.duration
         is_one_of_them = not self.producer_ids or each.producer_id in self.producer_ids
         return lasts and is_one_of_them and (not self.states or each.state.label in self.states)

@@ -2,19 +2,19 @@
 
 Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic; for a new topic, CREATE on the topic or on the cluster.
-Behavior: this broker is the leader of all partitions. The broker answers by these rules:
-    - *Address.* The response contains the broker's address: the advertised address of the listener that the client has
-      connected to.
-    - *Missing topics.* If a requested topic does not exist, the broker creates it. Both the client and the setting
-      `auto.create.topics.enable` can forbid the creation. The response already contains the new topic, so the client
-      does not have to ask again.
-    - *Limit.* For one request, the broker creates topics with at most 100 partitions together
-      (MAX_CREATED_PARTITIONS), so that no request takes too long. The other missing topics get LEADER_NOT_AVAILABLE.
-      When the client sends the request again, the broker creates the next topics. If a new topic has more than 100
-      partitions (setting `num.partitions`), the broker creates one topic for each request.
+Behavior: this broker is the leader of all partitions. It follows these rules:
+    - *Address.* A client connects to a listener of the broker. The response contains the advertised address of this
+      listener.
+    - *Missing topics.* If a requested topic does not exist, the broker creates it, unless the client or the setting
+      `auto.create.topics.enable` forbids this. The response already contains the new topic, so the client does not
+      have to ask again.
+    - *Limit.* A request must not take too long. The new topics of one request may therefore have at most 100
+      partitions in total (MAX_CREATED_PARTITIONS). The other missing topics get LEADER_NOT_AVAILABLE, and the client
+      sends the request again. The broker then creates the next topics. A single new topic may have more than 100
+      partitions (setting `num.partitions`). The broker then creates one topic for each request.
     - *Repetitions.* If a request contains a topic twice, the response contains it once.
 Version notes: an empty list requests all topics in version 0, and no topic in later versions. Versions 10 and 11 have a
-    field for the id of a topic, but if a request uses this field, all its topics get INVALID_REQUEST.
+    field for the id of a topic. If a request uses this field, the response contains INVALID_REQUEST for all its topics.
 Left out: racks and offline replicas, which exist only with several brokers. While the broker is down, a client cannot
     use another replica.
 """
@@ -67,7 +67,10 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
 
 
 def _refuse(request: MetadataRequest) -> MetadataResponse:
-    """Return a response with INVALID_REQUEST for each topic of the request. A missing name becomes "", as in Kafka."""
+    """Return a response that contains the error INVALID_REQUEST for each topic of the request.
+
+    If a topic in the request has no name, its name in the response is "", as in Kafka.
+    """
     return MetadataResponse(
         topics=[
             TopicResponse(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
@@ -79,7 +82,7 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
     """Create the requested topics that do not exist, if the client and the broker's settings allow it.
 
-    Return the error of each topic that could not be created, by the topic's name.
+    Return a dict that maps the name of each topic that the broker could not create to its error.
     """
     topics, config = context.broker.topics, context.broker.config
     named = [each.name for each in request.topics or () if not each.topic_id.int]

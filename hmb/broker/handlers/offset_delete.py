@@ -2,10 +2,10 @@
 
 Versions: 0; not in the flexible encoding (KIP-482).
 Permissions: DELETE on the group; READ on each topic.
-Behavior: for each offset that the request names and that exists, the broker writes a tombstone (a record without a
-    value). The broker sends the response after the tombstones are on disk. If the group has members, its protocol type
-    must be "consumer". If the group's consumers still subscribe to a topic, this topic's partitions get
-    GROUP_SUBSCRIBED_TO_TOPIC.
+Behavior: to delete a committed offset, the broker writes a tombstone (a record without a value). It sends the
+    response after the tombstones are on disk. A group with members must have the protocol type "consumer".
+    While consumers of the group still subscribe to a topic, the broker deletes no offsets of this topic: each
+    of the topic's partitions gets the error GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,28 +2,29 @@
 
 Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id, if the request has one; WRITE on each topic.
-Behavior: each partition has its own error code. The broker answers by these rules:
-    - *Records.* The log of each partition checks the records and assigns their offsets. If one record of a batch is
-      invalid, the broker refuses the whole batch. A record is invalid if, for example, it has no key and the topic is
-      compacted, or if its timestamp is out of range. `record_errors` contains the first ten invalid records. (In Kafka,
-      `record_errors` contains all invalid records.)
-    - *acks=1.* The broker sends the response after the append.
-    - *acks=-1 (all).* The broker sends the response after the records are on disk (`log.flush.acks.all`). The broker
-      does not wait for followers, because HMB has none.
-    - *acks=0.* The broker sends no response. If an error occurs, the broker closes the connection, because the client
-      would otherwise not notice the error.
-Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). Versions also differ in
-    these points:
-    - *Record batches.* If a request below version 3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker
-      accepts such a request, but no client sends one. HMB refuses it, because HMB would not make all checks for a
-      request below version 3.)
+Behavior: each partition has its own error code. The request's `acks` determines when the broker responds:
+    - *acks=1.* The broker responds after the append.
+    - *acks=-1 (all).* If `log.flush.acks.all` is true, the broker responds after the records are on disk.
+      Otherwise it responds after the append. It does not wait for followers, because HMB has none.
+    - *acks=0.* The broker does not respond, so the client would not notice an error. The broker therefore
+      closes the connection if an error occurs.
+    - *Invalid records.* The log of each partition checks the records and assigns their offsets. For example, a
+      record is invalid if its timestamp is out of range, or if it has no key and the topic is compacted. If one
+      record of a batch is invalid, the broker refuses the whole batch. `record_errors` contains the first ten
+      invalid records. (In Kafka, `record_errors` contains all invalid records.)
+Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). Versions also
+    differ in these points:
+    - *Record batches.* If a request below version 3 contains a record batch, it gets INVALID_RECORD. (A Kafka
+      broker accepts such a request, but no client sends one. HMB refuses it, because HMB would not make all
+      checks for a request below version 3.)
     - *zstd.* If a request below version 7 contains a batch that is compressed with zstd, it gets
       UNSUPPORTED_COMPRESSION_TYPE.
     - *Transactions.* If the request has a transactional id, the batches must belong to an open transaction
-      (broker/transactional.py). If no such transaction is open, the error is INVALID_TXN_STATE in versions below 11,
-      and TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to the transaction
-      when the partition receives its first batch of the transaction.
-Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so this makes no difference to a client.
+      (broker/transactional.py). If no such transaction is open, the error is INVALID_TXN_STATE in versions
+      below 11, and TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to
+      the transaction when the partition receives its first batch of the transaction.
+Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so this makes no difference to a
+client.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, brokers send this request to each other. HMB's only broker reads the states without a request, and
-    supports this request only for tools. A share-partition without a state gets INVALID_REQUEST.
+Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, which reads its states without a
+    request. HMB supports this request only for tools. If a share-partition has no state, the response contains the
+    error INVALID_REQUEST for this share-partition.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

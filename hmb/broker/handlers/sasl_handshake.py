@@ -2,13 +2,13 @@
 
 Versions: 0-1; not in the flexible encoding.
 Permissions: none; every client may send this request.
-Behavior: an unknown mechanism gets UNSUPPORTED_SASL_MECHANISM (33) with the list of mechanisms, and the broker closes
-    the connection. A request on a listener without SASL gets ILLEGAL_SASL_STATE (34). A request after the login also
-    gets this error, with one exception: if the session has a limited lifetime, the client can send the request to
-    authenticate again (KIP-368).
-Version notes: after a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a
-    header. After version 1, the client sends these messages in SaslAuthenticate requests.
-Left out: the mechanism GSSAPI (Kerberos). A client that needs it cannot log in.
+Behavior: if the client chooses an unknown mechanism, the response contains UNSUPPORTED_SASL_MECHANISM (33) and
+    the list of supported mechanisms. The broker then closes the connection. The response contains
+    ILLEGAL_SASL_STATE (34) in two cases: the listener does not use SASL, or the client has already logged in.
+    But a client whose session has a limited lifetime can send this request again, to renew its login (KIP-368).
+Version notes: after a SaslHandshake of version 0, the client sends the messages of the mechanism as frames
+    without a header. After version 1, the client sends these messages in SaslAuthenticate requests.
+Left out: the mechanism GSSAPI (Kerberos). A client that needs GSSAPI cannot log in.
 """
 
 from __future__ import annotations

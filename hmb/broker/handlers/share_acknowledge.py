@@ -3,10 +3,10 @@
 Versions: 1-2; all use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
 Behavior: each acknowledgement changes the delivery states of a range of records (coordinator/share/states.py). The
-    broker sends the response after the changes are on disk. If a member acknowledges a record that the member does not
-    hold, for example because the record's lock has timed out, the record's partition gets INVALID_RECORD_STATE. In this
-    case, the states of the other records of this partition do not change either. The epoch -1 closes the share session,
-    and releases all records of the member.
+    broker sends the response after the changes are on disk. A member can acknowledge a record only while it holds the
+    record's lock. If, for example, the lock has timed out, the partition gets the error INVALID_RECORD_STATE. The
+    broker then changes the state of no record in this partition. The epoch -1 closes the share session, and releases
+    all records that the member has acquired.
 Version notes: version 2 adds the type Renew, which extends the acquisition lock.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,25 +2,26 @@
 
 Versions: 1-2; all use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
-Behavior: the broker first handles the acknowledgements in the request, and stores their changes. Then the broker
+Behavior: the broker first handles the acknowledgements in the request, and writes the changes to disk. Then it
     acquires records for the member (broker/share/) by these rules:
-    - *Number.* The member acquires up to `max_records` records. If no record is Available, the broker waits at most
-      `max_wait_ms`.
-    - *Batches.* The response contains whole record batches from the log, and `acquired_records` lists the offsets that
-      the member has acquired. Other offsets of these batches belong to other members, and the client skips them. In the
-      acquire mode BATCH_OPTIMIZED, the member acquires whole batches, which can contain more than `max_records`
-      records.
-    - *Lock.* A member must acknowledge an acquired record before its lock times out (`share.record.lock.duration.ms`).
-    - *End.* The epoch -1 closes the share session, and releases all records of the member. When the connection ends,
-      the broker does the same.
-Version notes: version 2 adds the acquire mode RECORD_LIMIT, and acknowledgements that renew a lock. A request that
-    renews a lock does not fetch.
+    - *Number.* The member asks for up to `max_records` records. If no record is Available, the broker waits for
+      up to `max_wait_ms`. If the request contains acknowledgements, the broker does not wait.
+    - *Batches.* The response contains whole record batches from the log. `acquired_records` lists the offsets
+      that the member has acquired, and the client skips all other records of these batches. In the acquire mode
+      BATCH_OPTIMIZED, the member acquires whole batches, so it can get more than `max_records` records.
+    - *Lock.* When a member acquires a record, it gets a lock on the record. The member must acknowledge the
+      record before the lock times out (`share.record.lock.duration.ms`).
+    - *End.* A request with epoch -1 closes the share session, and the broker releases all records that the
+      member has acquired. The same happens when the connection ends.
+Version notes: version 2 adds the acquire mode RECORD_LIMIT, in which the member never gets more than
+    `max_records` records. It also adds acknowledgements that renew a lock. A request that renews locks does not
+    fetch records.
 Left out: `min_bytes`, and smaller deliveries after failures:
-    - *min_bytes.* The broker responds when the member has acquired one record, so a client gets smaller responses, but
-      earlier.
-    - *Smaller deliveries.* If records were already delivered several times, Kafka delivers fewer of them at once. HMB
-      does not. So if one bad record makes a member fail again and again, the other records of its batch are also
-      delivered again.
+    - *min_bytes.* The broker ignores `min_bytes`, and responds as soon as the member has acquired a record. The
+      client gets its response earlier, but with fewer records.
+    - *Smaller deliveries.* If records were already delivered several times, Kafka delivers fewer of them at
+      once. HMB does not. Suppose that one bad record makes a member fail again and again. HMB then also
+      delivers the other records of the batch again each time.
 """
 
 from __future__ import annotations

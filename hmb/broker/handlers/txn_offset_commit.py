@@ -2,15 +2,17 @@
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; READ on the group; READ on each topic.
-Behavior: the broker stores the offsets at once. The offsets become the group's committed offsets when the transaction
-    is committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request
-    contains the id of the member that has read the records, and the generation of the group. The broker checks the
-    member and the generation, so that a member that has lost its partitions cannot commit offsets for them (KIP-447).
+Behavior: the broker stores the offsets at once, but they become the group's committed offsets only when the
+    transaction is committed. Until then, an OffsetFetch request with `require_stable` gets the error
+    UNSTABLE_OFFSET_COMMIT for these partitions. The request contains the generation of the group, and the member id
+    of the consumer that has read the records. The broker checks both. A member that has lost its partitions
+    therefore cannot commit offsets for them (KIP-447).
 Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, because
     clients that send these versions do not know COORDINATOR_LOAD_IN_PROGRESS. Version 3 adds the member id and the
-    generation, so the broker checks them from version 3 on. In versions 0 to 4, the producer must first send
-    AddOffsetsToTxn for the group. Without AddOffsetsToTxn, the error is INVALID_TXN_STATE in versions 0 to 3, and
-    TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
+    generation, so the broker cannot check them in earlier versions. In versions 0 to 4, the producer must first
+    send AddOffsetsToTxn for the group. If it does not, the error is INVALID_TXN_STATE in versions 0 to 3, and
+    TRANSACTION_ABORTABLE in version 4. From version 5 on, the broker itself adds the group to the transaction, so
+    the producer does not send AddOffsetsToTxn.
 Left out: nothing. HMB supports the whole API.
 """
 
@@ -74,9 +76,10 @@ def handle(
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
-    """Append the offsets to the queue of records for `__consumer_offsets`. Raises KafkaError.
+    """Put the offsets into the queue of records that are written to `__consumer_offsets`. Raises KafkaError.
 
-    `transactions.writing` makes sure that no other thread ends the transaction while this function appends the offsets.
+    The `with` statement holds the lock of the transactional id. No other thread can therefore commit or abort the
+    transaction while this function adds the offsets.
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     check_group_id(request.group_id)

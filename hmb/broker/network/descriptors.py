@@ -1,14 +1,14 @@
 """Limits for the broker's file descriptors: how many are for log files, and how many are for connections.
 
-The system limits how many descriptors a process may have (RLIMIT_NOFILE). A broker without a free descriptor can
-neither accept a connection nor open a file. Therefore the broker raises the limit as far as the system allows, and
-divides the descriptors into three parts:
-- One third of the descriptors is for the files of logs. The broker keeps recently used files open
+The system limits how many file descriptors a process may have (RLIMIT_NOFILE). When a broker has used all of
+them, it can neither accept a connection nor open a file. Therefore the broker raises the limit as far as the
+system allows, and divides the descriptors into three groups:
+- One third of the descriptors is for log files. The broker keeps recently used log files open
   (storage/files/virtual.py).
-- RESERVE descriptors are for listeners, directories, state files and all other purposes.
-- The remaining descriptors are for connections. Each connection needs two descriptors: one for its socket, and one for
-  the file from which its thread sends records. The thread opens this file itself, because the storage layer can close
-  its own descriptor of the file at any time.
+- RESERVE descriptors are for all other files and sockets, such as listeners, directories and state files.
+- The remaining descriptors are for connections. Each connection needs two: one for its socket, and one for the
+  log file from which it sends records. The connection's thread opens this file itself, because the storage
+  layer can close its own descriptor of the file at any time.
 
 For example, a process can have 1,024 descriptors. 341 of these descriptors are for log files, and 64 (RESERVE) are for
 all other purposes. The remaining 619 descriptors are enough for 309 connections, because each connection needs two.

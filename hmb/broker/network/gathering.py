@@ -4,32 +4,34 @@ A client can send several requests before it reads a response. The thread of the
 after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
 Without gathering, the thread would sync after each request.
 
-With gathering, the broker sends the responses to several Produce requests together. The thread of the connection
-appends the records of the first request to the log. The response must wait until the records are on disk
-(broker/deferred.py), so the thread puts the response into a queue. If the next Produce request has already arrived, the
-thread does the same for this request. After the last of these requests, one sync writes all records to disk. Then one
-system call sends all responses in the order of the requests.
+With gathering, one sync serves several Produce requests. The connection's thread appends the records of the
+first request to the log. The response must wait until the records are on disk (broker/deferred.py), so the
+thread puts it into a queue. If another Produce request has already arrived, the thread handles it in the same
+way. When no more requests are waiting, one sync writes the records of all these requests to disk. Then one
+system call sends all responses, in the order of the requests.
 
 Gathering means that the broker sends the responses to several requests together. It makes a producer with acks=all
 faster, because one sync writes the records of several requests to disk. In a measurement, each batch contained one
 record. HMB's producer sent 4,418 records/s with gathering, and 2,590 records/s without it. The producer of
 confluent-kafka sent 15,968 records/s with gathering, and 2,650 records/s without it (medians of five runs).
 
-The response to a Produce request with acks=1 is ready at once. The connection's thread gathers at most MAX_READY = 4
-such responses, and sends them with one system call. With fewer system calls, the processor switches less often between
-the client and the broker.
+The response to a Produce request with acks=1 does not wait for the disk, so it is ready at once. The
+connection's thread collects up to four such responses (MAX_READY), and sends them with one system call. After
+each system call, the operating system can switch from the broker to the client and back. Fewer system calls
+cause fewer switches.
 
-The connection's thread sends at most four *ready* responses together. A response is ready if it does not have to wait
-for the disk. A higher limit makes a producer slower. In an experiment with acks=1, the limit was 64. The client then
-got many responses at once after a long wait, and the client and the broker often waited for each other. HMB's producer
-sent 6,285 records/s. When the thread sent each response alone, the producer sent 16,001 records/s.
+A response is *ready* if it does not have to wait for the disk. A higher limit than four ready responses makes a
+producer slower. In a measurement with acks=1, HMB's producer sent 6,285 records/s with a limit of 64. Without
+gathering, it sent 16,001 records/s. With the high limit, the client waited for a long time and then received
+many responses at once. The client and the broker therefore often waited for each other, instead of working at
+the same time.
 
 The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
 long. For example, a Fetch can wait 500 ms for new records.
 
-When you read the broker's code for the first time, read only the method `ResponseQueue.send` of this module, because
-the documentation's tour of a Fetch request names this method. The method sends all responses in the queue of a
-connection. After a Fetch request, the queue contains only one response, the response to this Fetch request.
+If you are following the tour of a Fetch request through the broker's code, you need only `ResponseQueue.send`.
+This method sends all responses in the queue of a connection. After a Fetch request, the queue contains only the
+response to this request. You can skip the rest of the module on a first reading.
 """
 
 from __future__ import annotations
@@ -50,10 +52,10 @@ class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
     - The queue has at most MAX_DEFERRED responses.
-    - While the broker handles the next request, only two kinds of responses stay in the queue: responses that must wait
-      for the disk (`Deferred`), and responses to Produce requests. All other responses are sent before the next
-      request.
-    - Only the method `send` sends responses of the connection.
+    - A response may stay in the queue while the broker handles the next request in two cases only: the response
+      waits for the disk (`Deferred`), or it belongs to a Produce request. All other responses are sent before the
+      next request.
+    - Only the method `send` sends responses to the client.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -65,20 +67,19 @@ class ResponseQueue:
         self._responses.append(response)
 
     def may_wait(self, api_key: int) -> bool:
-        """Return whether the connection may handle one more request before it sends the responses in this queue.
+        """Return whether the responses in this queue may wait while the connection handles one more request.
 
-        `api_key` is the API of the request that the connection has handled last. The caller has checked that the next
-        request has the same API.
+        `api_key` is the API of the last request. The caller has checked that the next request has the same API.
         """
         if isinstance(self._responses[-1], Deferred):
             return len(self._responses) < MAX_DEFERRED
         return api_key == ApiKey.PRODUCE and len(self._responses) < MAX_READY
 
     def send(self) -> None:
-        """Wait for all deferred responses in the queue, and send all responses.
+        """Wait until all responses in the queue are ready, and send them.
 
-        If a response cannot be created, send the responses before it and raise CloseConnection. Raises OSError if the
-        connection is broken.
+        If the broker cannot create one of the responses, the method sends the responses before this one, and raises
+        CloseConnection. Raises OSError if the connection is broken.
         """
         responses, self._responses = self._responses, []  # Empty the queue first, so that no response is sent twice.
         parts: list[Part] = []

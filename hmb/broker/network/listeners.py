@@ -7,10 +7,10 @@ client uses the advertised address.
 If a listener has the port 0, the system selects a free port when the broker binds the listener. The broker then
 advertises this port.
 
-Each listener has a name and a protocol. The setting `listener.security.protocol.map` maps names to protocols. If the
-map does not contain the name of a listener, there are two cases. A name that is itself a protocol, such as SSL, has
-this protocol. Every other name has the protocol PLAINTEXT. The module `hmb.security.protocols` describes the four
-protocols.
+Each listener has a name and a security protocol. The setting `listener.security.protocol.map` maps names to
+protocols. If the setting does not contain the name of a listener, the name itself can be a protocol, such as
+SSL. The listener then uses this protocol. Otherwise, it uses PLAINTEXT. The module `hmb.security.protocols`
+describes the four protocols.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Listener(NamedTuple):
 
 
 def real_settings(properties: Mapping[str, str], listeners: Iterable[Listener], directory: Path) -> dict[str, str]:
-    """Return `properties`, with the advertised addresses and the data directory that the broker really uses."""
+    """Return `properties` with the broker's data directory and, if they are missing, its advertised addresses."""
     advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in listeners)
     directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
     return {"advertised.listeners": advertised, **properties, **directories}
@@ -132,9 +132,10 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 
 
 def _parse_protocols(text: str) -> dict[str, SecurityProtocol]:
-    """Return a mapping from the name of each listener, in capitals, to its protocol.
+    """Parse `listener.security.protocol.map`. Return a mapping from listener names, in capitals, to protocols.
 
-    A listener can have the name of a protocol, such as SSL. Therefore the mapping also contains each protocol's name.
+    A user does not need to list a listener whose name is a protocol, such as SSL. So the mapping also contains the
+    name of each protocol. Raises ConfigError if a part of the setting is not NAME:PROTOCOL.
     """
     protocols = {str(each): each for each in SecurityProtocol}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):

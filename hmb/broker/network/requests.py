@@ -1,15 +1,17 @@
 """Reads the requests of one client from its socket, with limits for memory and time.
 
-The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
-- *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
-  The method `has_next_request` checks, without a wait, whether the next request has arrived (gathering.py uses this
-  method).
-- *Memory.* Requests of more than COUNTED_FRAME bytes use the memory budget that all requests share
-  (request_memory.py).
-- *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
+The function `read_frame` (protocol/framing.py) is the simplest way to read a request. `Requests` does three more
+things:
+- *It reads ahead.* If a client has sent several requests, one system call reads as many of them as fit into
+  READ_BUFFER. The method `has_next_request` checks without waiting whether the next request has arrived. The module
+  gathering.py uses this method.
+- *It limits memory.* All requests share a memory budget (request_memory.py). A request of more than COUNTED_FRAME bytes
+  takes its memory from this budget.
+- *It sets deadlines.* A new client must send its first request within a limited time. After the first part of a
+  request, the client must also send the rest within a limited time.
 
-When you read the broker's code for the first time, read only `Requests.next` in this module, because the
-documentation's tour of a Produce request names this method.
+The documentation contains a tour of a Produce request through the broker. From this module, the tour shows only the
+method `Requests.next`. On a first reading, you can skip the rest of the module.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ COUNTED_FRAME = 1024
 class Requests:
     """The requests of one client, as frames in the order in which the client sends them.
 
-    A new client must send its first request before `deadline`. If the broker has read only a part of a request, the
-    client must send the rest before `deadline`. In all other cases `deadline` is None.
+    `deadline` is the time by which the client must send the next bytes. A new client has a deadline for its first
+    request. Later, a client has a deadline only if the broker has read a part of a request and waits for the rest.
+    In all other cases `deadline` is None.
     """
 
     def __init__(self, source: int | TlsFile, max_request: int, memory: RequestMemory) -> None:
@@ -83,9 +86,9 @@ class Requests:
     def _admit(self, chunk: int) -> None:
         """Set the deadline for the next `chunk` bytes of a frame, before the broker reads these bytes.
 
-        If the frame is larger than the read buffer, first take `chunk` bytes from the memory budget
-        (request_memory.py). If the client's first request is not so large, keep the deadline that the connection has
-        had since its start.
+        A frame that is larger than the read buffer first takes `chunk` bytes from the memory budget
+        (request_memory.py). A new connection already has a deadline for its first request. This method changes it only
+        if the frame is larger than the read buffer.
         """
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.

@@ -3,17 +3,19 @@
 The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
 kernel's page cache to the socket. The broker's process never reads these bytes.
 
-In two cases, the broker reads the records of a Fetch response itself. For a connection with TLS, the broker encrypts
-the records, because the kernel cannot encrypt (`EncryptedResponse`). If an old client needs the records in another
-format (old_clients.py), the broker converts the records, and sends them in pieces.
+In two cases, `sendfile` is not possible, so the broker's process reads the records of a Fetch response:
+- The connection uses TLS. The kernel cannot encrypt the records, so the broker encrypts them (`EncryptedResponse`).
+- An old client needs the records in an older format. The broker converts the records and sends them in pieces
+  (old_clients.py).
 
-If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
-STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, each single wait is short, and the whole
-response could take days. Therefore the module also has a time limit for the whole response.
+If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends each wait
+after STALL seconds (SO_SNDTIMEO). The thread can then check whether sending the response takes too long, and
+otherwise tries again. A limit for each wait would not be sufficient. If a client reads one byte each second, each
+wait is short, but the whole response could take days. The module therefore has a time limit for the whole response.
 
 The time limit for a whole response protects the broker from a client that reads very slowly. The limit is 30 seconds
-(PATIENCE), plus one second for each MiB (SLOWEST) that the client has read. Example: a client that has read 10 MiB gets
-30 + 10 = 40 seconds.
+(PATIENCE), plus one second for each MiB that the broker has sent (SLOWEST). For example, after 10 MiB the limit is 30
++ 10 = 40 seconds.
 """
 
 from __future__ import annotations
@@ -132,11 +134,11 @@ def _send_converted(sock: socket.socket, records: ConvertedRecords, limit: _Limi
 
 
 class EncryptedResponse:
-    """Sends one response over TLS: collects its bytes in a buffer, and encrypts and sends the buffer when it is full.
+    """Sends one response over TLS. It fills a buffer, and encrypts and sends the buffer when it is full.
 
-    A Fetch response consists of many parts: fields and regions of files alternate, and a region can be small. Without
-    the buffer, each part would need a TLS record, a system call and a packet of its own. Measured with 100 regions of
-    1,000 bytes: the broker needs 0.4 ms of processor time for a response with the buffer, and 1.3 ms without it.
+    In a Fetch response, fields alternate with regions of files, and a region can be small. Without the buffer, each
+    of these parts would need a TLS record, a system call and a packet of its own. For a response with 100 regions
+    of 1,000 bytes, the broker needs 0.4 ms of processor time with the buffer, and 1.3 ms without it.
     """
 
     def __init__(self, sock: socket.socket, limit: _Limit) -> None:

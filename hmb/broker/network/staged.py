@@ -12,21 +12,23 @@ thesis calls these queues *channels* (chapter 9.1, figure 9.2):
         | response channel, one per connection
     responder (one per connection)  writes responses
 
-The thesis divides the work into stages for two advantages: a slow disk does not delay the network, and N handlers use N
-cores. But in Python only one thread runs at a time, so N handlers use only one core. The stages also make each request
-slower: threads pass a request, and later its response, to another thread. Each time, the next thread has to wake up and
-wait for the interpreter lock.
+In the thesis, stages have two advantages: a slow disk does not delay the network, and N handlers use N cores. In
+Python, the second advantage is lost, because only one thread runs at a time. The stages also make each request slower,
+because the request and later its response pass from one thread to another. Each time, the next thread has to wake up
+and wait for the interpreter lock.
 
 The threads of the staged server follow three rules:
-- *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
-  reason the request channel (the queue to the handlers) contains connections instead of requests. The channel contains
-  each connection at most once.
-- *No waiting handlers.* Some requests wait for other requests: a JoinGroup waits for all members of its group. If all
-  handlers waited like this, no handler would be free for the other requests. Therefore the processor (the thread that
-  reads the requests) itself handles the requests that can wait (WAITING_APIS). Before the processor handles such a
-  request, it waits until all earlier requests of its connection are answered.
-- *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
-  the socket's buffer becomes full, and TCP slows the client down.
+- *Order.* The requests of one connection are handled one after the other, even if several handlers are free. The
+  request channel (the queue to the handlers) therefore contains connections instead of requests. Each connection is in
+  the channel at most once, so its requests have at most one handler at a time.
+- *No waiting handlers.* Some requests wait for other requests. For example, a JoinGroup waits until all members of its
+  group have joined. If all handlers waited in this way, no handler would be free for the requests of these members.
+  Therefore handlers do not handle the requests that can wait (WAITING_APIS). The processor, which is the thread that
+  reads the requests of a connection, handles them itself. First, it waits until all earlier requests of the connection
+  are answered.
+- *Limits.* The server limits how many requests wait for a handler, and how many requests of one connection are
+  unanswered. At a limit, the processor stops reading. Then the socket's buffer becomes full, and TCP slows the client
+  down.
 """
 
 from __future__ import annotations
@@ -191,9 +193,10 @@ class StagedConnection(AcceptedConnection):
         self._responses.put(parts)
 
     def _respond(self) -> None:
-        """Send the responses in the queue, until the queue contains None. Each call of `send` has a time limit.
+        """Send the responses in the queue, until the queue contains None.
 
-        `_serve` puts None into the queue when the connection ends.
+        `_serve` puts None into the queue when the connection ends. This thread always ends, even if the client does not
+        read its responses, because each call of `send` has a time limit.
         """
         while (parts := self._responses.get()) is not None:
             if parts:
@@ -207,9 +210,9 @@ class StagedConnection(AcceptedConnection):
                 self._changed.notify_all()
 
     def _wait_below(self, requests: int) -> None:
-        """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken.
+        """Wait until this connection has fewer than `requests` unanswered requests, or is broken.
 
-        This wait always ends. Every wait of a handler has a time limit, so each request gets a response. If the
+        This wait always ends. Each request gets a response, because every wait of a handler has a time limit. If the
         connection is closed, `close` wakes this thread.
         """
         with self._changed:

@@ -1,7 +1,8 @@
 """Creates the first user of a broker, in its data directory, before the broker starts for the first time.
 
-If a broker requires a login, nobody can log in to create the first user. `hmb users create NAME --data-dir DIR` writes
-the user into the data directory instead, as `kafka-storage format --add-scram` does.
+If a broker requires a login, only a user can log in and create other users. The first user must therefore be
+created without a login. `hmb users create NAME --data-dir DIR` writes this user directly into the data
+directory, as `kafka-storage format --add-scram` does.
 """
 
 from __future__ import annotations

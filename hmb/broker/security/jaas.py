@@ -4,16 +4,16 @@ JAAS is Java's framework for logins. A line names a Java class, and then options
     org.apache.kafka.common.security.plain.PlainLoginModule required \
         user_alice="alice-secret" user_bob="bob-secret";
 
-An option `user_NAME` names a user of the mechanism PLAIN, and its value is the user's password. With the options
-`username` and `password`, a broker logs in to other brokers. HMB ignores these two options, because its cluster has one
-broker.
+An option `user_NAME` adds a user of the mechanism PLAIN. NAME is the user's name, and the value of the option
+is the user's password. In Kafka, a broker uses the options `username` and `password` to log in to other
+brokers. HMB ignores these two options, because a cluster of HMB has only one broker.
 
 A JAAS line does not contain the users of SCRAM, because the broker stores their credentials (users.py). A line for
 OAUTHBEARER needs no options, because the tokens contain the names of the users.
 
-The options of Kafka whose names begin with `unsecuredValidator` can forbid some tokens of OAUTHBEARER. HMB does not
-support these options. If HMB ignored them, it would accept forbidden tokens. Therefore a broker with such an option
-does not start.
+In Kafka, an administrator can make a broker reject some tokens of OAUTHBEARER. The options for this have names
+that begin with `unsecuredValidator`. HMB does not support these options. If HMB ignored them, it would accept
+tokens that the administrator wants to reject. So HMB does not start if a JAAS line contains such an option.
 
 HMB's setting `sasl.plain.users` is shorter than a JAAS line. The setting lists the user names and the passwords for
 PLAIN:
@@ -63,8 +63,8 @@ def parse_jaas(line: str, mechanism: str) -> dict[str, str]:
 def check_oauth(options: Mapping[str, str]) -> None:
     """Raise JaasError if a JAAS line for OAUTHBEARER contains an option `unsecuredValidator...`.
 
-    HMB does not support these options, which can forbid some tokens. If HMB ignored such an option, it would accept
-    forbidden tokens.
+    With these options, an administrator can make a Kafka broker reject some tokens. HMB does not support these
+    options. If HMB ignored them, it would accept tokens that the administrator wants to reject.
     """
     for name in options:
         if name.startswith("unsecuredValidator"):

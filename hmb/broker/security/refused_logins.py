@@ -1,8 +1,8 @@
 """Stores refused logins as events. Slows down a client that guesses passwords on the broker's page in a browser.
 
-The broker keeps a list of its last events, such as deletions of old segments and refused logins. A client that guesses
-passwords could fill the whole list with refused logins. Therefore at most MAX_EVENTS refused logins within a minute
-become events. The broker's log contains all refused logins.
+The broker keeps a list of its last events, such as deletions of old segments and refused logins. A client that
+guesses passwords could fill this list, so that no other events are left in it. The list therefore gets at most
+MAX_EVENTS refused logins within a minute. The broker's log contains all refused logins.
 
 After a refused login, a listener with SASL waits 0.1 s, sends its response, and closes the connection. Each wrong
 password therefore costs a client 0.1 s and a new connection.
@@ -11,8 +11,8 @@ The HTTP server of the broker's page (`hmb broker --ui`) does not wait after a r
 a password, it calls `is_blocked`. If the client's host has sent too many wrong passwords, the HTTP server refuses the
 request without checking the password.
 
-After MAX_REFUSED_LOGINS refused logins within a minute, a host can try another password only when the oldest of these
-logins is a minute old.
+If MAX_REFUSED_LOGINS logins of a host are refused within a minute, `is_blocked` returns True for this host. One
+minute after the first of these logins, the host can try another password.
 """
 
 from __future__ import annotations

@@ -72,10 +72,11 @@ Deletion = tuple[str, int]  # a user and a mechanism
 def alter(
     store: SecurityStore, deletions: Sequence[Deletion], upsertions: Sequence[UserScramCredentialRecord]
 ) -> dict[str, KafkaError]:
-    """Remove and store credentials in one step. Return an error for each user who was not changed.
+    """Delete, add and replace credentials in one step. Return an error for each user who was not changed.
 
-    If several entries name the same user and the same mechanism, the user gets DUPLICATE_RESOURCE. A deletion of a
-    credential that does not exist gets RESOURCE_NOT_FOUND. Raises OSError.
+    `upsertions` contains the credentials to add or to replace. If a user occurs twice with the same mechanism, the
+    user gets DUPLICATE_RESOURCE. If a credential to delete does not exist, the user gets RESOURCE_NOT_FOUND. Raises
+    OSError.
     """
     errors: dict[str, KafkaError] = {}
     keys = [(mechanism, name) for name, mechanism in deletions] + [(each.mechanism, each.name) for each in upsertions]

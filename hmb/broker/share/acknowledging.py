@@ -35,7 +35,11 @@ def acknowledgements_in(topics: Iterable[Any]) -> dict[PartitionId, list[Acknowl
 
 
 def find_share_partition(broker: BrokerContext, group_id: str, partition: PartitionId) -> SharePartition:
-    """Return a share-partition. Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and the coordinator's errors."""
+    """Return a share-partition, and load its state if necessary.
+
+    Raises UNKNOWN_TOPIC_ID if the topic does not exist, and UNKNOWN_TOPIC_OR_PARTITION if the topic has no such
+    partition. Also raises the errors of the share coordinator, which stores the state.
+    """
     log = broker.topics.find(None, partition.topic_id).log(partition.partition)
     return broker.share.partitions.get(SharePartitionId(group_id, partition), log)
 
@@ -76,10 +80,10 @@ def release(broker: BrokerContext, session: ShareSession) -> None:
 
 
 def release_at_end(context: RequestContext, session: ShareSession) -> None:
-    """When this connection ends, close the session and release the records that its member has acquired.
+    """When this connection ends, close the session, and release the records that its member has acquired.
 
-    If the connection ends because the broker stops, no release is necessary: after a restart, all records that were
-    Acquired are Available.
+    If the connection ends because the broker is stopping, nothing has to be released. The broker does not store on
+    disk which records are Acquired, so these records are Available again after the restart.
     """
     broker = context.broker
 

@@ -37,7 +37,10 @@ class SessionId(NamedTuple):
 
 @dataclass(slots=True)
 class ShareSession:
-    """One share session. The keys of `partitions` are in the order in which the broker reads the partitions."""
+    """One share session, which stores the partitions that a member reads.
+
+    The broker reads the partitions in the order of the keys of `partitions`.
+    """
 
     id: SessionId
     partitions: dict[PartitionId, None] = field(default_factory=dict)
@@ -59,7 +62,7 @@ class ShareSessions:
     """All share sessions of the broker. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        """Create an object without sessions. It can contain at most `most` sessions."""
+        """Create an empty collection. The argument `most` is the largest number of sessions that it can contain."""
         self._most = most
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
         self._sessions: dict[SessionId, ShareSession] = {}
@@ -73,7 +76,10 @@ class ShareSessions:
             return session
 
     def next(self, id: SessionId, epoch: int) -> ShareSession:
-        """Return the member's session for a request with the epoch `epoch`. If `epoch` is -1, also remove the session.
+        """Return the session for a request of a member. The request must have the epoch that the session expects next.
+
+        The epoch -1 is also allowed. It means that the member closes the session, so the method removes the
+        session.
 
         Raises SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """
@@ -92,7 +98,10 @@ class ShareSessions:
             return session
 
     def end(self, session: ShareSession) -> bool:
-        """Remove a session whose connection has ended. Return False if a newer session has replaced this session."""
+        """Remove a session whose connection has ended, and return True.
+
+        If the session no longer exists, for example because the member has opened a newer one, return False.
+        """
         with self._lock:
             if self._sessions.get(session.id) is not session:
                 return False

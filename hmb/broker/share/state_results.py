@@ -56,11 +56,11 @@ def share_partition_results(
     topic_result: type[TopicResultT],
     partition_result: type[ResultT],
 ) -> Iterator[tuple[SharePartitionId, PartitionT, ResultT]]:
-    """Yield each share-partition of a request: its id, its entry in the request, and its new result.
+    """Add an empty result to the response for each share-partition of a request, and yield the share-partitions.
 
-    The function adds the results to `results`, the list in the response. A new result contains only the number of the
-    partition, and the handler writes the other fields. `topic_result` and `partition_result` are the classes of the
-    results.
+    The function appends to `results`, the list of topics in the response. For each share-partition, it yields the
+    id, the entry in the request, and the new result. A new result contains only the partition number. The handler
+    fills in the other fields. `topic_result` and `partition_result` are the classes of the results.
     """
     for topic in request.topics:
         new = [partition_result(partition=entry.partition) for entry in topic.partitions]
@@ -70,9 +70,10 @@ def share_partition_results(
 
 
 class BegunChange(NamedTuple):
-    """A change of a share-partition's state, and the entry of this partition in the response (`result`).
+    """A change of a share-partition's state that may not be on disk yet.
 
-    The change is in the queue of the journal, and may not be on disk yet.
+    The journal has the records of the change in its queue (`queued`). `result` is the share-partition's entry in
+    the response.
     """
 
     id: SharePartitionId
@@ -81,7 +82,7 @@ class BegunChange(NamedTuple):
 
 
 def finish_changes(coordinator: ShareCoordinator, changes: Iterable[BegunChange]) -> None:
-    """Wait until the changes are on disk. If a change fails, put the error code into its result."""
+    """Wait until all changes are on disk. If one fails, store the error code in its share-partition's result."""
     for id, result, queued in changes:
         with error_code_in(result):
             coordinator.finish(id, queued)

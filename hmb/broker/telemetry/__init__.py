@@ -1,14 +1,15 @@
 """Client telemetry (KIP-714): clients send their own metrics to the broker, and the broker writes them to its log.
 
-An administrator often cannot look into a client's process. With client telemetry, the administrator asks the client's
-broker instead. In HMB, the setting `client.telemetry.enable` switches client telemetry on. In Kafka, a plug-in that
-receives the metrics switches client telemetry on. HMB has no plug-ins: it writes each metric as one line to its log,
-with the level INFO.
+An administrator often has no access to the machines on which clients run. With client telemetry, the
+administrator can read the metrics of the clients on the broker. In Kafka, the broker passes the metrics to a
+plug-in, and telemetry is on if such a plug-in is installed. HMB has no plug-ins. It writes each metric as one
+line to the broker's log, with the level INFO, if the setting `client.telemetry.enable` is true.
 
-The administrator stores subscriptions as settings of the resource type CLIENT_METRICS. Each subscription names metrics,
-an interval, and conditions for clients. If several subscriptions match a client, the client gets the metrics of all of
-them, and the shortest interval. The *subscription id* stands for this combination. A client and the broker exchange two
-kinds of requests:
+An administrator creates *subscriptions*. A subscription contains the names of metrics, an interval, and conditions that
+select clients. The broker stores it as settings of the resource type CLIENT_METRICS. If a client matches several
+subscriptions, it must send the metrics of all of them, at the shortest of their intervals. The broker gives this
+combination a number, the *subscription id*. In this example, the administrator changes a subscription, so the client
+must ask again:
     client                                              broker
     GetTelemetrySubscriptions(instance id 0)  ------>   assigns instance id A; looks for subscriptions that match
                                               <------   instance id A, subscription id 7, metrics, interval 10 s
@@ -24,9 +25,10 @@ Read in this order:
 - `instances`       the client instances, and the checks of their requests
 - `metrics_data`    decodes the metrics, which are in OpenTelemetry's format
 
-Limits: the broker keeps the state of at most MAX_INSTANCES client instances in memory. If more clients exist, it
-forgets the instance that has sent no request for the longest time. The broker then does not notice if this client sends
-its next metrics too early. Nothing else changes.
+A client instance is one run of a client. The broker keeps the times of the last requests of at most
+MAX_INSTANCES client instances in memory. If there are more, the broker forgets the instance whose last request
+is the oldest. This has only one effect: if the forgotten instance sends its next metrics too early, the broker
+accepts them.
 
 Source: KIP-714; Kafka's `ClientMetricsManager`.
 """

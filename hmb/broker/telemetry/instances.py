@@ -1,8 +1,8 @@
 """Client instances. A client instance is one run of a client that sends its metrics, from its start to its end.
 
-A client instance may push its metrics once in each interval, and once directly after a GetTelemetrySubscriptions
-request. The first push can come before the end of an interval, because a client changes the length of its first
-interval by a random factor. The last push of a client has the flag `terminating`, and may come at any time.
+A client instance may push its metrics once in each interval. There are two exceptions. First, it may push
+earlier after a GetTelemetrySubscriptions request, because a client multiplies its first interval by a random
+factor. Second, the last push of a client may come at any time. This push has the flag `terminating`.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class ClientInstance:
     is_terminating: bool = False
 
     def check_get(self, now: int) -> None:
-        """Check whether the client may send a GetTelemetrySubscriptions request now, and store the time of the request.
+        """Check whether a GetTelemetrySubscriptions request is allowed now. If so, store the time of the request.
 
-        Raises THROTTLING_QUOTA_EXCEEDED if the client has sent its last request less than one push interval ago. The
-        push interval (`requested.interval_ms`) is the time that a client must wait between two pushes of its metrics.
+        The push interval (`requested.interval_ms`) is the time that a client must wait between two pushes of its
+        metrics. Raises THROTTLING_QUOTA_EXCEEDED if less than one push interval has passed since the client's previous
+        GetTelemetrySubscriptions request or its previous push.
         """
         if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
@@ -77,9 +78,10 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return the id of a client instance, and what the broker requests from it. Raises KafkaError.
+        """Return the id of a client instance, and which metrics this client must send how often.
 
-        If `instance_id` is zero, the client is new and gets an id.
+        If `instance_id` is zero, the client is new, and the method chooses an id. Raises KafkaError if the client asks
+        too early (THROTTLING_QUOTA_EXCEEDED).
         """
         if instance_id == NO_INSTANCE_ID:
             instance_id = uuid.uuid4()

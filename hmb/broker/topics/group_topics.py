@@ -1,4 +1,7 @@
-"""The names, ids and partition counts of the topics, from which the group coordinator computes assignments."""
+"""Gives a group coordinator the names, ids and partition counts of the broker's topics.
+
+The coordinator needs this information to assign partitions to members.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from hmb.protocol.errors import KafkaError
 
 
 class GroupTopics:
-    """The topics of the broker, in the form that a group coordinator needs (`ClusterTopics`)."""
+    """The object through which a group coordinator reads the broker's topics. It implements `ClusterTopics`."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics

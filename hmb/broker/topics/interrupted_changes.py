@@ -1,13 +1,13 @@
 """When the broker starts, it completes the changes of topics that a crash has interrupted.
 
-A change of topics takes several steps: the broker writes `topics.json`, and it creates or renames the directories of
-the logs. A crash can happen between two steps. When the broker starts again, it compares the list in `topics.json` with
-the directories:
-- If the directory of a log is marked as deleted, the deletion of the topic had begun. The broker deletes the rest of
-  this topic.
-- If a partition of a listed topic has no directory, the creation of the topic had not ended, or somebody has removed
-  the directory. The broker creates an empty directory for the partition.
-- If a directory belongs to no listed topic, another broker, for example Kafka, created the directory. The broker adds
+To create or delete a topic, the broker takes several steps: it writes `topics.json`, and creates or renames the
+directories of the logs. A crash can happen between two steps. When the broker starts again, it compares the list of
+topics in `topics.json` with the directories:
+- The directory of a log is marked as deleted: the broker had begun to delete the topic. It now deletes the rest of the
+  topic.
+- A partition of a listed topic has no directory: the broker had not finished the creation of the topic, or somebody has
+  removed the directory. The broker creates an empty directory for the partition.
+- A directory belongs to no listed topic: another broker, for example Kafka, has created the directory. The broker adds
   the topic to the list.
 
 Example: the broker has added the new topic `orders` with 3 partitions to `topics.json`, has created the directory
@@ -42,10 +42,13 @@ def finish_interrupted_changes(
 ) -> None:
     """Finish the changes that a crash interrupted. Also add topics that the list of topics does not contain.
 
-    `stored` contains the topics that were read from `store`, the file `topics.json`. If another broker, for example
-    Kafka, has used the data directory, the directory can contain logs of other topics. The function adds these topics
-    to `stored`. If it changes `stored`, it also writes the file. `own` contains the settings of each internal topic,
-    and `default` contains the settings of all other topics. Raises OSError.
+    - `stored` contains the topics in the file `topics.json`, and `store` writes this file. If another broker, for
+      example Kafka, has used the data directory, the directory can contain logs of other topics. The function adds
+      these topics to `stored`. If the function changes `stored`, it also writes the file.
+    - `own` contains the settings of each internal topic.
+    - `default` contains the values of all settings that a topic does not set itself.
+
+    Raises OSError if a file cannot be written or deleted.
     """
     before = dict(stored)
     left = _finish_deletions(logs, stored)
@@ -68,9 +71,10 @@ def finish_interrupted_changes(
 
 
 def _finish_deletions(logs: LogManager, stored: dict[str, StoredTopic]) -> list[Path]:
-    """Finish the deletions that a crash interrupted: delete the topics' files, and remove the topics from `stored`.
+    """Finish the deletions of topics that a crash interrupted. Return the directories, which are then empty.
 
-    Return the empty directories. The caller writes `stored` to disk, and then removes the directories. Raises OSError.
+    `stored` contains the topics in the file `topics.json`. The function removes the deleted topics from `stored`.
+    The caller writes `stored` to disk, and then removes the directories. Raises OSError if files cannot be deleted.
     """
     deleted = trash.find(logs.directory)
     deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}

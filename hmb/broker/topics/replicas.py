@@ -1,4 +1,4 @@
-"""Replica assignments in requests. An assignment is a list of broker ids for one partition, the preferred leader first.
+"""Checks replica assignments in requests. An assignment is a list of broker ids that starts with the preferred leader.
 
 HMB is a cluster of one broker, so the only valid assignment is a list with this broker's id. Clients can send
 assignments when they create topics, add partitions, or move partitions.

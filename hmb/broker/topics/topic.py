@@ -38,11 +38,18 @@ class Topic:
 
     @property
     def count(self) -> int:
-        """The number of partitions, or 0 if the number is unknown, because the directory of a partition is missing."""
+        """The number of partitions, or 0 if it is unknown.
+
+        The number is unknown if there is a gap in the partition numbers, for example 0 and 2. In this example, the
+        directory of partition 1 is missing.
+        """
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:
-        """Return a partition's log. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        """Return the log of a partition.
+
+        Raises UNKNOWN_TOPIC_OR_PARTITION if the topic has no partition with this number.
+        """
         log = self.partitions.get(partition)
         if log is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {self.name!r} has no partition {partition}")

@@ -1,7 +1,8 @@
 """The class `Admin`, which describes and changes the topics, settings, groups and brokers of a cluster.
 
-The class `Admin` has one method for each task. For each method, a module of this folder contains a function. The first
-argument of the function is a `Brokers` object. The function sends its request to a broker that can answer the request:
+The class `Admin` has one method for each task. Each method calls a function with the same name in a module of this
+folder. The function gets a `Brokers` object as its first argument. It sends its request to a broker that can answer the
+request:
     broker                   answers requests about
     any broker               lists of topics, settings of topics
     the controller           creation and deletion of topics
@@ -9,10 +10,10 @@ argument of the function is a `Brokers` object. The function sends its request t
     a group's coordinator    members and committed offsets of the group
     each broker itself       its own settings and data directories
 
-A method that handles several items, for example `delete_topics`, returns a dict. For each item, the dict contains a
-result or a KafkaError. If one topic does not exist, the method still returns the results of the other topics. An
-application that prefers exceptions calls `raised(value)` for each value. This function raises a value that is a
-KafkaError, and returns any other value.
+Some methods handle several items, and return a dict with a result or a KafkaError for each item. For example,
+`delete_topics` deletes all topics that exist. For a topic that does not exist, the dict contains a KafkaError. An
+application may prefer an exception. It then calls `raised(value)` for each value in the dict. `raised` raises a value
+that is a KafkaError, and returns any other value.
 
 If the broker is too old for a method of `Admin`, the method raises KafkaError with UNSUPPORTED_VERSION. The error
 message contains the name of the API that the broker does not support.

@@ -12,11 +12,11 @@ these places contain, in the same order:
 For example, `retention.ms` has one value for the topic "events" and another value for all brokers. If a user deletes
 the topic's value, the value for all brokers applies to the topic.
 
-Two kinds of requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older
-AlterConfigs must contain *all* values that were set for the topic or broker. The broker deletes every value that is
-missing in the request. So a client must first request all values, and then send all of them, together with its changes.
-If another client changes a setting between these two requests, AlterConfigs undoes this change. HMB's client sends
-AlterConfigs only to brokers before Kafka 2.3, and logs a warning.
+Two requests can change settings. An IncrementalAlterConfigs request (Kafka 2.3) contains only the changes. An
+AlterConfigs request, which is older, must contain *all* values that were set for the topic or broker. The
+broker deletes every value that the request leaves out. A client must therefore first request all values, and
+then send all old and new values. If another client changes a setting between these two requests, that change is
+lost. HMB's client sends AlterConfigs only to brokers before Kafka 2.3, and logs a warning.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The `source` of a value that was set for this resource itself, and not for all brokers or by default.
+        """The `source` of a value that was set for exactly this resource.
 
-        For a topic, for example, this source is DYNAMIC_TOPIC_CONFIG.
+        For a topic, for example, this source is DYNAMIC_TOPIC_CONFIG. A value that the topic takes over from its broker
+        has another source.
         """
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
@@ -168,11 +169,11 @@ def alter_configs(
     subtract: Mapping[str, str] | None = None,
     validate_only: bool = False,
 ) -> None:
-    """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies no change.
+    """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
 
-    The method first checks the names of the settings, and raises KafkaError for an unknown name. Without this check,
-    the deletion of a misspelled setting would seem to succeed, because brokers report no error when the deleted setting
-    does not exist. Also raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
+    The method first checks the names of the settings, and raises KafkaError for an unknown name. A broker reports
+    no error if a client deletes a setting that does not exist. So without this check, a user would not notice a
+    misspelled name. The method also raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
     """
     changes = _changes(ConfigOperation.SET, set)
     deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
@@ -225,12 +226,13 @@ def _configs_of(
 
 
 def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-    """Raise an error if a change has an unknown name.
+    """Raise KafkaError if a change names a setting that does not exist.
 
     - For a topic or a group, the function checks all names.
-    - For one broker, the function checks only the names that `changes` delete. The function cannot check the other
-      names, because brokers also accept settings that their responses do not list, for example the settings of plugins.
-    - For all brokers and for loggers, the function checks no names.
+    - For one broker, it checks only the settings that a change deletes. A broker also accepts settings that it does
+      not list in a response, for example the settings of plugins. The function therefore cannot check other
+      changes.
+    - For all brokers, loggers and client metrics, the function checks no names.
     """
     names = [change.name for change in changes]
     if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:

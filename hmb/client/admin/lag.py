@@ -8,9 +8,9 @@ first record that the group has not read, and returns the timestamp of this reco
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
 
-The plan of a reset contains only offsets between the log start offset and the log end offset, because a consumer can
-read only from these offsets. If a committed offset is outside the log, a Kafka consumer follows its setting
-`auto.offset.reset`: it starts at the beginning or at the end of the log.
+A consumer can read only offsets between the log start offset and the log end offset. The plan of a reset therefore
+contains no other offsets. If a group commits an offset outside the log, a Kafka consumer cannot use it. The consumer
+then follows its setting `auto.offset.reset`: it usually starts at the beginning or at the end of the log.
 
 A share group has start offsets instead of committed offsets. `plan_share_reset` plans new start offsets, and
 `alter_share_offsets` stores them.
@@ -54,9 +54,10 @@ ResetTo = ShareResetTo | Literal["current"] | ShiftBy
 class PartitionLag(NamedTuple):
     """The lag of a group in one partition.
 
-    `unread_since` is the timestamp (ms) of the first record that the group has not read. `unread_since` is None if the
-    group has read all records, or if this first unread record has no timestamp. `committed` is None if the group has
-    committed no offset. `log_start_offset` and `log_end_offset` are None if the topic does not exist.
+    - `committed` is None if the group has committed no offset.
+    - `log_start_offset` and `log_end_offset` are None if the topic does not exist.
+    - `unread_since` is the timestamp (ms) of the first record that the group has not read. It is None if there is
+      no such record, if the record has no timestamp, or if the caller has not asked for timestamps.
     """
 
     committed: OffsetAndMetadata | None
@@ -92,8 +93,8 @@ def describe_lag(
 ) -> dict[TopicPartition, PartitionLag]:
     """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
 
-    If `times` is true, the result also contains the timestamp of the first unread record (`unread_since`). To find this
-    record, the method fetches up to 64 KB from each partition with a lag.
+    If `times` is true, the method also fetches the first unread record of each partition, up to 64 KB. The result
+    then contains the timestamp of this record (`unread_since`).
     """
     more = list_of_partitions(partitions)
     committed = list_group_offsets(brokers, group)
@@ -117,8 +118,13 @@ def plan_reset(
 ) -> dict[TopicPartition, PlannedOffset]:
     """Return the offsets that a reset would commit. This method commits nothing.
 
-    With `to="current"`, the new offset is the committed offset. If the group has committed no offset, the new offset is
-    the log end offset. The new offset is also the log end offset if `to` is a time after the last record.
+    The new offset depends on `to`, and is moved to the nearest offset inside the log if necessary:
+
+    - "earliest" or "latest": the log start offset or the log end offset.
+    - An integer: this offset.
+    - "current": the committed offset. If the group has committed no offset, the log end offset.
+    - `ShiftBy(count)`: the committed offset plus `count`.
+    - `AtTime(time)`: the first record at or after this time. If all records are older, the log end offset.
     """
     wanted = list_of_partitions(partitions)
     committed = {it: found.offset for it, found in list_group_offsets(brokers, group, wanted).items()}
@@ -182,11 +188,12 @@ def _next_records(
 ) -> dict[TopicPartition, int]:
     """Fetch from up to 100 partitions. Store the timestamp of each partition's first record in `found`.
 
-    Return the partitions whose first record is not found yet, with the offset at which to search next.
+    `wanted` contains the offset in each partition at which the search begins. Return the partitions in which no
+    record has been found yet, with the offsets at which the next search begins.
 
-    The caller repeats this function until no partition is left. This loop ends, because a broker always returns data of
-    the first partition in the request, if any exists. Each call therefore either finishes the first partition or
-    increases its offset.
+    The caller repeats this function until no partition is left. This loop always ends. If the first partition in a
+    request has data, a broker always returns some of this data. Each call therefore finishes the first partition,
+    or increases its offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

@@ -1,8 +1,9 @@
 """Contains the methods of `Admin` for the logs of partitions: list offsets, delete records, describe producers.
 
-The admin sends requests about offsets, records and producers to the leader of each partition. A log begins at its *log
-start offset*, and consumers can read the log up to the high watermark. To delete records, the leader increases the log
-start offset. Later, the leader deletes the files (segments) that contain only records below the log start offset.
+The admin sends requests about offsets, records and producers to the leader of each partition. Consumers can
+read a partition from its *log start offset* up to the high watermark. To delete old records, the leader
+increases the log start offset, so consumers can no longer read these records. Later, the leader deletes the
+files (segments) that contain only records below the log start offset.
 """
 
 from __future__ import annotations
@@ -55,10 +56,14 @@ def list_offsets(
     *,
     isolation_level: IsolationLevelName = "read_uncommitted",
 ) -> PartitionResults[ListedOffset]:
-    """Return one offset of each partition: the log start offset, the log end offset, or the offset for a time.
+    """Return one offset for each partition in `specs`.
 
-    A time is in ms. The offset for a time is the offset of the first record at or after this time. Brokers before Kafka
-    0.10.1 return a less exact offset: the first offset of the last segment that was changed at or before this time.
+    `specs` maps a partition to a word or to a time in ms. For example, "earliest" stands for the log start offset,
+    and "latest" stands for the end of the log. For a time, return the offset of the first record at or after this
+    time.
+
+    For a time, brokers before Kafka 0.10.1 return a less exact offset. They look for the last segment that was
+    changed at or before this time, and return its first offset.
     """
     check_isolation_level(isolation_level)
     asked = by_partition("offsets to list", specs, '"latest"')

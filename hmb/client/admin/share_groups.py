@@ -42,14 +42,17 @@ StateBatch = ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBa
 class ShareOffset(NamedTuple):
     """The progress of a share group in one partition.
 
-    - `start_offset`: the delivery of all records below this offset is complete.
-    - `lag`: the number of records whose delivery is not complete. While the group has not read the partition,
-      `start_offset` and `lag` are None.
-    - `complete`: the number of records at or above the start offset whose delivery is complete.
-    - `released`: the number of records that wait for another delivery, because a consumer has released them or has not
-      acknowledged them in time.
-    - `delivery_count`: the broker counts how often it has delivered each record. This field is the highest count of all
-      records that `complete` and `released` count. It is 0 if no such record exists.
+    The delivery of a record is *complete* when the broker will not deliver the record to the group again.
+
+    - `start_offset`: the delivery of all records below this offset is complete. The value is None if the group has
+      not yet read the partition.
+    - `lag`: the number of records whose delivery is not complete. The value is None if the group has not yet read
+      the partition.
+    - `complete`: the number of records at or above `start_offset` whose delivery is complete.
+    - `released`: the number of records that wait for another delivery, because a consumer has released them or has
+      not acknowledged them in time.
+    - `delivery_count`: the broker counts how often it has delivered each record. This is the highest of these
+      counts among the records in `complete` and `released`, or 0 if there are no such records.
     """
 
     start_offset: int | None
@@ -131,7 +134,8 @@ def alter_share_offsets(brokers: Brokers, group: str, offsets: Mapping[TopicPart
 def delete_share_offsets(brokers: Brokers, group: str, topics: Iterable[str]) -> dict[str, KafkaError | None]:
     """Delete a share group's offsets for all partitions of these topics. Needs Kafka 4.1.
 
-    The group must have no members. The result contains None for each topic whose offsets are deleted.
+    The group must have no members. For each topic, the result contains None if the offsets were deleted. Otherwise
+    it contains the error of this topic.
     """
     kind = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
     request = DeleteShareGroupOffsetsRequest(group_id=group, topics=[kind(topic_name=topic) for topic in topics])

@@ -46,8 +46,8 @@ class NewTopic:
 class CreatedTopic(NamedTuple):
     """A topic that was created.
 
-    Brokers before Kafka 2.4 do not return the numbers of partitions and replicas, so both are -1. Brokers before Kafka
-    2.8 have no topic ids, so `topic_id` is zero.
+    Brokers before Kafka 2.4 do not return how many partitions and replicas a new topic has: `partitions` and
+    `replication_factor` are then -1. Brokers before Kafka 2.8 have no topic ids: `topic_id` is then the zero UUID.
     """
 
     name: str

@@ -32,10 +32,11 @@ def fetch_batches(
 ) -> WholeBatches:
     """Return the batch that contains `offset`, and the batches after it, up to `max_bytes` bytes.
 
-    The first batch may begin below `offset`, and may be larger than `max_bytes`. If no record has been written at or
-    above `offset`, the result is empty, because the leader does not wait for records. With READ_COMMITTED, the batches
-    end at the last stable offset. The result still includes transaction markers, and batches of aborted transactions.
-    Raises KafkaError and ConnectionFailed.
+    The first batch can begin below `offset`. The leader returns this batch even if it is larger than `max_bytes`.
+    If `offset` is the end of the log, the result is empty, because the leader does not wait for new records.
+
+    With READ_COMMITTED, the batches end at the last stable offset. They still include transaction markers and
+    batches of aborted transactions. Raises KafkaError and ConnectionFailed.
     """
     topic = FetchRequest.FetchTopic
     wanted = topic.FetchPartition(partition=partition.partition, fetch_offset=offset, partition_max_bytes=max_bytes)

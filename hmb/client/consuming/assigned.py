@@ -33,9 +33,9 @@ class AssignedPartitions:
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Set the position of a partition to `offset`.
 
-        If the log does not contain this offset, the next `poll` raises an error, with one exception. If the consumer
-        has a group, and its setting `offset` is not a number, the consumer continues at this setting, for example at
-        "earliest".
+        If the log does not contain this offset, the next `poll` raises an error. A consumer with a group can avoid this
+        error with its setting `offset`. If this setting is not a number but, for example, "earliest", the consumer
+        continues there.
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"
@@ -46,11 +46,13 @@ class AssignedPartitions:
             self._reader.seek({partition: offset})
 
     def seek_to_time(self, timestamp: int, *partitions: TopicPartition) -> None:
-        """Set each position to the first record at or after a time, in ms since 1970.
+        """Set each position to the first record at or after the time `timestamp` (ms since 1970).
 
-        If all records of a partition are older than this time, its position becomes the end of the log. Without
-        `partitions`, the method sets the positions of all partitions. A broker older than Kafka 0.10.1 only finds the
-        segment that contains the time. `poll` then first returns the older records of this segment.
+        If all records of a partition are older, its position becomes the end of the log. Without `partitions`, the
+        method sets the positions of all partitions.
+
+        A broker older than Kafka 0.10.1 can find only the segment that contains the record. `poll` then first returns
+        the older records of this segment.
         """
         self._seek_all(AtTime(timestamp), partitions)
 
@@ -91,7 +93,7 @@ class AssignedPartitions:
         return self._list_offsets(partitions, EARLIEST)
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset at which the consumer has read everything, for each partition.
+        """Return, for each partition, the end of the records that a consumer can read.
 
         With `read_uncommitted`, this offset is the high watermark. With `read_committed`, it is the last stable offset:
         the first offset of the oldest open transaction, or the high watermark if no transaction is open.
@@ -112,7 +114,8 @@ class AssignedPartitions:
     def lag(self, partition: TopicPartition) -> int | None:
         """Return the lag: the number of offsets from the position to the end of the log.
 
-        The end of the log is known from the leader's last Fetch response. Return None if no response has arrived yet.
+        The leader's last Fetch response contains the end of the log. Before the first response, the result is None.
+        With `read_committed`, the end is the last stable offset.
         """
         return self._reader.lag(partition)
 

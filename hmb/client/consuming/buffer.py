@@ -5,8 +5,8 @@ five times as much memory as their encoded bytes. The buffer therefore stores en
 for records, the buffer decodes one batch at a time:
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
-The buffer never skips data without reporting an error. If a batch cannot be decoded, the application first receives all
-records that arrived before this batch. The next `poll` then raises the error.
+If the buffer cannot decode a batch, it reports an error instead of skipping the batch silently. The application
+first receives all records that arrived before this batch. The next `poll` then raises the error.
 
 With `read_committed`, a Fetch response also lists aborted transactions. Each entry of the list contains a producer id
 and the first offset of the transaction. The decoder skips the transactional batches of this producer, from this offset
@@ -63,9 +63,11 @@ class BatchDecoder:
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
         """Decode a batch. Return its records, and the error that stopped the decoding, or None.
 
-        A batch may contain records that the consumer has already returned, and records after the offset at which
-        reading ends. The list contains neither of them: the offset of each record is at least
-        `fetched.position.consumed`, and less than `fetched.position.end`.
+        The returned list does not contain these records:
+
+        - records below the offset `fetched.position.consumed`: the consumer has already returned them.
+        - records at or above the offset `fetched.position.end`: reading ends at this offset.
+        - control records, and records of aborted transactions.
         """
         position = fetched.position
         try:
@@ -82,11 +84,13 @@ class BatchDecoder:
         return self._deserialized(records) if self.deserializes else (records, None)
 
     def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
-        """Return the batches before the first damaged batch, the offset after these batches, and an error or None.
+        """Return the batches before the first damaged batch, the next offset to read, and an error or None.
 
-        The list contains only batches that the application may receive. The error describes the damaged batch. The
-        error is None if no batch is damaged. The method changes neither the buffer nor a position. If Ctrl-C interrupts
-        the method, the application can therefore call `poll_arrow` again, and no record is lost.
+        The list contains only batches that the application may receive, so no batches of aborted transactions. The
+        error describes the damaged batch. If no batch is damaged, the error is None.
+
+        The method changes neither the buffer nor the consumer's position. So if Ctrl-C interrupts the method, no
+        record is lost: the application can call `poll_arrow` again.
         """
         batches: list[Batch] = []
         next_offset = fetched.position.consumed
@@ -103,9 +107,10 @@ class BatchDecoder:
         return batches, next_offset, None
 
     def _deserialized(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Apply the deserializers to the keys and the values. A deserializer is not called for None.
+        """Apply the deserializers to the keys and the values of records. A key or value of None stays None.
 
-        If a deserializer raises an exception for a record, return the records before this record, and the error.
+        If a deserializer raises an exception for a record, return the records before this record, and a
+        DeserializationError.
         """
         results: list[ConsumerRecord] = []
         for record in records:
@@ -132,8 +137,9 @@ def batch_error(position: Position, batch: Batch, error: KafkaError) -> KafkaErr
 class RecordBuffer:
     """Stores the fetched records of all partitions until the application receives these records.
 
-    The buffer returns records in the order of their arrival, and updates the consumer's position in their partition.
-    For example, when the buffer returns the record at offset 7, it sets the field `consumed` of the position to 8.
+    The buffer returns records in the order in which they arrived. When the buffer returns a record, it also updates
+    the consumer's position in the record's partition. For example, after the record at offset 7, the field
+    `consumed` of the position is 8.
     """
 
     def __init__(self, decoder: BatchDecoder) -> None:
@@ -190,10 +196,11 @@ class RecordBuffer:
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
-        """Remove the batches that `next_fetched` has returned, and set the position to `next_offset`.
+        """Remove the batches that `next_fetched` has returned, and set the consumer's position to `next_offset`.
 
-        `count` is the number of records that the application receives from these batches. If `error` is not None, the
-        consumer stops reading this partition, and a later `poll` raises the error.
+        If reading ends at an earlier offset (the position's `end`), set the position to this earlier offset.
+        `count` is the number of records that the application receives from the removed batches. If `error` is not
+        None, the consumer stops reading this partition, and a later `poll` raises the error.
         """
         position = self._fetched.popleft().position
         position.consumed = next_offset if position.end is None else min(next_offset, position.end)
@@ -224,7 +231,10 @@ class RecordBuffer:
         return self._next < len(self._records) or bool(self._fetched)
 
     def has_records(self) -> bool:
-        """Decode batches until a record for the application is found. Return whether a record was found."""
+        """Decode batches until one of them contains a record for the application.
+
+        Return whether there is such a record.
+        """
         while self._next == len(self._records):
             while self._fetched and not self._fetched[0].batches:
                 self._fetched.popleft()

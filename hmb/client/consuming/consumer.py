@@ -1,9 +1,10 @@
 """The public class `Consumer`: it reads the records of partitions, and returns them to the application.
 
-Two settings determine which records a consumer reads in each partition:
-    offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
-    until     where reading ends: "end" (the end of the log when reading begins), an offset, AtTime(ms); with None, the
-              consumer reads forever
+Two settings determine which records a consumer reads from each partition. `offset` is the first record, and `until` is
+the place where the consumer stops. They can have these values:
+    offset    "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n) or AtTime(ms)
+    until     an offset, AtTime(ms), or "end": the end that the log has when the consumer starts. If `until` is None,
+              the consumer never stops.
 
 A consumer finds its partitions in one of three ways:
 - With topic names or a pattern, the consumer reads all partitions of these topics. It also finds topics and partitions
@@ -16,20 +17,21 @@ A consumer finds its partitions in one of three ways:
 For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that are in the topic "weather" when
 the consumer starts.
 
-The consumer returns the records of one partition in the order of the log. Between two of these records, the consumer
-may return records of other partitions. The consumer returns each record once. If a partition has an error, `poll` first
-returns all records that are already fetched, and then raises the error. If the error is permanent, for example a
-damaged batch, each further `poll` raises the error again. The application can then seek to an offset after the damaged
-batch, or pause the partition.
+The consumer returns each record once. The records of one partition come in the order of the log, but records of
+other partitions can come between them. If a partition has an error, `poll` first returns the records that the
+consumer already has in memory. The next `poll` raises the error. An error can be permanent, for example if a
+batch is damaged. Every later `poll` then raises the error again, until the application pauses the partition, or
+seeks to an offset after the damaged batch.
 
-A consumer without a group finds its start offsets already in the constructor. With "latest", the application therefore
-receives each record that is written after the constructor has returned. If the first request of a consumer fails, the
-constructor raises the error immediately, because the address of the broker is probably wrong. If a later request fails,
-the consumer repeats the request for up to `retry_for` seconds.
+The constructor of a consumer without a group already asks the brokers for the start offsets. If the setting
+`offset` is "latest", the application therefore receives all records that are written after the constructor has
+returned. If the consumer's first request fails, the constructor raises the error at once, because the address
+of the broker is probably wrong. If a later request fails with a temporary error, the consumer repeats it for up
+to `retry_for` seconds.
 
-Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer is
-a member of a group, it starts a second thread, which sends heartbeats to the group's coordinator. A consumer consists
-of these objects:
+Only one thread may use a consumer. The consumer receives records only during calls such as `poll`. If the consumer is a
+member of a group, it starts a second thread, which sends the heartbeats. A consumer consists of these objects. For
+example, the consumer calls an `AssignmentReader`, which calls a `Fetcher` and a `RecordBuffer`:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> AssignedPartitions                  the methods for positions, for example `seek` and `pause`
@@ -121,9 +123,11 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
         """Read exactly these partitions. The consumer stops reading all other partitions.
 
-        If `partitions` is a mapping, it contains the first offset for each partition. If `partitions` is a list, a
-        consumer with a `group` begins at the group's committed offsets. A consumer without a group begins at its
-        setting `offset`.
+        The start offset of each partition depends on the arguments of the consumer:
+
+        - If `partitions` is a mapping, it maps each partition to its start offset.
+        - Otherwise, a consumer with a `group` starts at the offsets that the group has committed.
+        - Otherwise, the consumer starts at its setting `offset`.
 
         After `assign`, the consumer is not a member of the group, but it can still commit offsets for the group.
         """
@@ -142,7 +146,10 @@ class Consumer:
                 self._reader.add_with_offsets(starts)
 
     def unsubscribe(self) -> None:
-        """Stop reading all partitions. A consumer with a group also commits its positions, and leaves the group."""
+        """Stop reading all partitions. A consumer with a `group` leaves the group.
+
+        If automatic commits are enabled, the consumer first commits its positions.
+        """
         with self._thread_check:
             self._discovery = None
             if self._group is not None:
@@ -282,10 +289,11 @@ class Consumer:
     # -- closing
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit the positions, leave the group and close all connections. A second call does nothing.
+        """Leave the group and close all connections. A second call does nothing.
 
-        The method waits at most `timeout` seconds for each response of the coordinator. The default is
-        `request_timeout`. If no broker can be reached, the method returns after 0.1 s without a commit.
+        If automatic commits are enabled, the consumer first commits its positions. It waits at most `timeout` seconds
+        for each response of the group's coordinator. The default is `request_timeout`. If the consumer reaches no
+        broker, it stops trying after 0.1 s, and the positions are not committed.
         """
         if self._thread_check.is_closed:
             return

@@ -8,9 +8,10 @@ The consumer begins to read a new partition at the offset that the group has com
 partition, it commits the position of this partition. The position is the offset of the first record that `poll` has
 *not* returned yet. The next owner of the partition continues at this offset.
 
-If *automatic commits* are enabled, `poll` commits the positions every `auto_commit_interval` seconds. `poll` assumes
-that the application has processed all records that earlier calls returned. If a consumer crashes, the group may read
-some records twice, but it misses no record (at least once).
+If *automatic commits* are enabled, `poll` commits the positions every `auto_commit_interval` seconds. It
+assumes that the application has processed all records that earlier calls of `poll` returned. A consumer can
+crash after it has processed some records, but before it has committed. The group then reads these records
+again. So the group reads each record *at least once*.
 
 Here is an example of a record that is read twice. A `poll` returns the records 0 to 9, and the next `poll` would commit
 the offset 10. If the consumer crashes before this commit, the next owner of the partition begins at offset 0 again.
@@ -50,7 +51,8 @@ LOGGER = logging.getLogger(__name__)
 class Callbacks:
     """Functions of the application that `poll` and `close` call when the partitions of this consumer change.
 
-    If `on_lost` is None, `on_revoked` is also called for lost partitions.
+    The consumer calls `on_assigned` for new partitions, and `on_revoked` for partitions that it must give up. It
+    calls `on_lost` for partitions that the group has already taken away, or `on_revoked` if `on_lost` is None.
     """
 
     on_assigned: Callback | None = None
@@ -61,7 +63,8 @@ class Callbacks:
 class GroupReading:
     """Connects a consumer's reader with a group: adds and removes partitions, and commits positions.
 
-    The class implements `RebalanceListener`: the `GroupMembership` calls its methods during a rebalance.
+    This class implements the interface `RebalanceListener`. During a rebalance, the `GroupMembership` calls the
+    methods of this interface.
     """
 
     def __init__(
@@ -91,8 +94,8 @@ class GroupReading:
     def offsets(self) -> CommittedOffsets:
         """The object that commits and fetches the offsets of the group.
 
-        After `assign`, the consumer is not a member of the group. But it can still use this object to commit offsets
-        for the group.
+        A consumer that has called `assign` is not a member of the group. It can still commit offsets for the group, and
+        uses this object for it.
         """
         if self._membership is not None:
             return self._membership.offsets
@@ -117,9 +120,10 @@ class GroupReading:
         self._membership.subscribe(topics)
 
     def poll(self, timeout: float) -> None:
-        """Take part in a rebalance, for at most `timeout` seconds.
+        """Take part in a rebalance if one is running, for at most `timeout` seconds.
 
-        Then commit the positions, if automatic commits are enabled and `auto_commit_interval` has passed.
+        If automatic commits are enabled, then commit the positions that have changed. `auto_commit_interval` seconds
+        must have passed since the last automatic commit. The method does not wait for the response to the commit.
         """
         if self._membership is not None:
             self._membership.poll(timeout)
@@ -166,9 +170,10 @@ class GroupReading:
         self.offsets.commit_async(self._with_metadata(offsets), callback)
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the committed offsets of these partitions.
+        """Return the committed offsets of these partitions, except partitions without a committed offset.
 
-        `poll` calls this method, and `poll` must not wait. The method therefore does not repeat a failed request.
+        `poll` calls this method, and `poll` must not wait for the coordinator. The method therefore does not repeat a
+        failed request.
         """
         found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}
@@ -209,7 +214,8 @@ class GroupReading:
     def _commit_before_leaving(self, partitions: Iterable[TopicPartition]) -> None:
         """If automatic commits are enabled, commit the positions of partitions that the consumer gives up.
 
-        If the commit fails, only log the error. The next owner of the partitions then reads some records twice.
+        If the commit fails, only log the error. The next owner of the partitions then begins at older offsets, and
+        reads some records that this consumer has already read.
         """
         unsaved = self._unsaved(partitions) if self._interval is not None else {}
         if not unsaved:

@@ -1,16 +1,18 @@
-"""If a partition in a Fetch response has an error, this module decides whether and where the consumer continues.
+"""Decides whether a consumer continues after an error of a partition, and at which offset.
 
-A Fetch request contains many partitions, and each of them can have its own error. After a temporary error of a
-partition, for example because a broker is down, the fetcher fetches this partition again, for at most `retry_for`
-seconds. If the error remains, the fetcher stores it in the partition's `Position` object. The application then receives
-all buffered records, and after them, `poll` raises the stored error.
+A Fetch request contains many partitions, and each of them can have its own error. If an error is temporary, for example
+because a broker is down, the fetcher fetches this partition again. After `retry_for` seconds without success, it gives
+up, and stores the error in the partition's `Position` object. `poll` first returns all buffered records, and then
+raises the stored error.
 
 For three kinds of errors, the fetcher changes the position or the request before it fetches the partition again:
-- *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at its setting
-  `offset`. A consumer without a group raises an error, whose message contains the first offset and the end of the log.
+- *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at the place
+  that its setting `offset` names, for example "latest". A consumer without a group raises an error, whose message
+  contains the first offset and the end of the log.
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The Fetch request contains
-  the old id, so the broker returns an error, and no records of the new topic. Fetch requests to brokers older than
-  Kafka 3.1 contain no topic id. With such a broker, the fetcher notices the new id at its next metadata request.
+  the old id, so the broker returns an error, and no records of the new topic. Brokers older than Kafka 3.1 get no topic
+  id in Fetch requests. With such a broker, the fetcher notices the new id in its next metadata response. A consumer in
+  a group then continues at the first record of the new topic. A consumer without a group raises an error.
 - *The first message is larger than the requested number of bytes.* A broker that does not support version 3 of Fetch
   then sends only the beginning of the message. The next request asks for twice as many bytes.
 """
@@ -37,10 +39,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class PartitionErrors:
-    """Decides what happens after an error of a partition. `count` is the number of errors that have occurred.
+    """Decides what happens after an error of a partition. `count` is the number of errors so far.
 
-    If the log does not have the requested offset, the consumer continues at `reset`, for example at "latest". If
-    `reset` is None, the consumer reports an error.
+    `reset` is the place where the consumer continues if the log does not have the requested offset, for example
+    "latest". If `reset` is None, the consumer reports an error instead.
     """
 
     def __init__(
@@ -150,9 +152,9 @@ def is_unknown_topic(error: Exception) -> bool:
 
 
 def is_final(error: Exception) -> bool:
-    """Return whether the same request would fail again.
+    """Return whether an error is permanent: the same request would fail again.
 
-    The result is also True for CORRUPT_MESSAGE, because a batch that is corrupt in the log stays corrupt. Kafka,
-    however, calls this error retriable.
+    CORRUPT_MESSAGE is permanent, too, because a corrupt batch in the log stays corrupt. Kafka, however, calls this
+    error retriable.
     """
     return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

@@ -6,19 +6,18 @@ with three lists: its topics, the partitions that it owned before the rebalance,
 the lists of all members. The group uses an assignor that all members support.
 
 HMB's client has four assignors:
-- *range* (the algorithm of Kafka 0.7): each member gets a range of the partitions of each topic. For example, a topic
-  has five partitions, and there are two members. The first member gets the partitions 0 to 2, and the second member
-  gets 3 and 4. If two topics have the same number of partitions, a member gets the same partition numbers of both
-  topics. If a key has the same partition number in both topics, one member therefore reads all records with this key. A
-  disadvantage: with many small topics, the first members get more partitions than the last members.
-- *roundrobin*: the first partition goes to the first member, the second partition to the second member, and so on.
-  After the last member, the next partition goes to the first member again. All members get nearly the same number of
-  partitions. But when one member leaves, nearly all partitions move to other members.
+- *range* (the algorithm of Kafka 0.7) divides each topic separately. Each member gets a range of the topic's
+  partitions. For example, a topic has five partitions, and there are two members. The first member gets the
+  partitions 0 to 2, and the second member gets 3 and 4. If two topics have the same number of partitions, a member
+  gets the same partition numbers in both. If a key also has the same partition number in both, one member reads all
+  records with this key. A disadvantage: with many small topics, the first members get more partitions than the last
+  members.
+- *roundrobin*: the members take turns, and each turn gives the next partition to the next member. All members get
+  nearly the same number of partitions. But when one member leaves, nearly all partitions move to other members.
 - *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move (KIP-54).
-- *cooperative-sticky*: assigns like sticky, but during a rebalance the members continue to read the partitions that do
-  not move (KIP-429). A partition that must move takes two rebalances. In the first rebalance, no member gets the
-  partition. The old owner then gives the partition up, and joins again. In the second rebalance, the new owner gets the
-  partition.
+- *cooperative-sticky* assigns like sticky, but members keep reading the partitions that do not move (KIP-429). Moving
+  a partition takes two rebalances. In the first one, no member gets the partition, so its old owner stops reading it
+  and joins again. In the second one, the new owner gets the partition.
 
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before a rebalance.
 
@@ -117,10 +116,10 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
 
 
 def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
-    """Assign like `assign_sticky`, but leave out each partition that another member still owns.
+    """Assign like `assign_sticky`, but without the partitions that must move from one member to another.
 
-    No member gets such a partition in this rebalance. The old owner first gives it up, and a second rebalance then
-    assigns it.
+    In this rebalance, no member gets these partitions, because their old owners are still reading them. The old
+    owners then stop reading them, and a second rebalance assigns them.
     """
     all_members = list(members)
     assignment = assign_sticky(all_members, counts)
@@ -147,10 +146,12 @@ def _all_partitions(members: list[SubscribedMember], counts: Counts) -> list[Top
 def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assignment:
     """Return the partitions that each member may keep.
 
-    A member may keep a partition under three conditions:
+    A member may keep a partition that it owned before the rebalance under three conditions:
+
     - The partition exists.
     - The member still reads the partition's topic.
-    - No other member has received the partition in the same generation or in a later generation (KIP-792).
+    - No other member reports that it received the partition in the same generation as this member, or in a later
+      generation (KIP-792).
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}
@@ -170,10 +171,11 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
 
 
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
-    """If a member keeps more than its equal share of all `count` partitions, remove partitions from the member.
+    """Remove partitions from each member that keeps more partitions than its quota.
 
-    All members must read the same topics. For example, 3 members share 7 partitions. Two members then have a share of 2
-    partitions, and one has a share of 3: the member that keeps the most partitions.
+    All members must read the same topics. `count` is the number of partitions in these topics. Each member has the
+    same quota, if this is possible. For example, 3 members read 7 partitions. The member that keeps the most
+    partitions then has a quota of 3, and each other member has a quota of 2.
     """
     quota, extra = divmod(count, len(kept))
     for rank, member_id in enumerate(sorted(kept, key=lambda member_id: -len(kept[member_id]))):
@@ -183,9 +185,12 @@ def _cut_to_quotas(kept: Assignment, count: int) -> None:
 def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapping[str, list[str]]) -> None:
     """Move partitions until the members have nearly equal numbers of partitions.
 
-    A partition moves from member A to member B if B also reads the topic, and A has at least two partitions more than
-    B. The loop ends, because each move makes the sum of the squares of the members' numbers smaller. For example, the
-    numbers 3 and 1 become 2 and 2, and the sum of their squares falls from 10 to 8.
+    A partition moves from member A to member B if B also reads the topic, and A has at least two partitions more
+    than B.
+
+    Why does the loop end? Square each member's number of partitions, and add the squares. Each move makes this sum
+    smaller. For example, a move changes the numbers 3 and 1 to 2 and 2, so the sum falls from 10 to 8. The sum
+    cannot fall forever.
     """
     moved = True
     while moved:

@@ -1,30 +1,33 @@
 """A member of a classic group: joins the group, receives its partitions from the leader, and sends heartbeats.
 
-The problem: the members must divide the partitions among themselves, although they do not know each other. The idea:
-the coordinator waits until all members have joined. This wait is called the *barrier*. Then one member, the *leader*,
-assigns the partitions to all members. Each rebalance starts a new *generation* of the group. During one rebalance, a
-member passes through these states:
-    UNJOINED    The consumer gives up partitions before it joins. An *eager* member gives up all partitions. A
-                *cooperative* member gives up only partitions of topics that it no longer subscribes to.
-    JOINING     JoinGroup waits at the coordinator until all members have joined. This is the barrier.
-    ASSIGNING   Only the leader has this state: it looks up the topics of all members, and calls the assignor.
-    SYNCING     SyncGroup waits at the coordinator until the leader has sent the assignment.
-    APPLYING    The consumer takes over its new partitions. A cooperative member gives up the partitions that move to
-                other members, and then joins again.
+The problem: the members must divide the partitions among themselves, but they do not know each other. The
+solution: the coordinator waits until all members have joined. This wait is called the *barrier*. Then one
+member, the *leader*, assigns partitions to every member. Each rebalance starts a new *generation* of the group.
+During a rebalance, a member passes through these states:
+    UNJOINED    The consumer gives up partitions before the member joins. An *eager* member gives up all partitions.
+                A *cooperative* member gives up only partitions of topics that it no longer subscribes to.
+    JOINING     The member has sent JoinGroup. The coordinator responds when all members have joined (the barrier).
+    ASSIGNING   Only the leader enters this state. It asks the broker for the partitions of all topics, and calls
+                the assignor.
+    SYNCING     The member has sent SyncGroup. The coordinator responds when the leader has sent the assignment.
+    APPLYING    The consumer takes over its new partitions. If a cooperative member must give up partitions for
+                other members, it gives them up first, and joins again afterwards.
     STABLE      The consumer reads its partitions.
 
-A member leaves the states UNJOINED and APPLYING only after the consumer's thread has called the rebalance listener. The
-consumer's thread calls the listener when the consumer polls. Until the consumer polls, the membership thread continues
-to send heartbeats, so that a slow consumer stays a member. In JOINING and SYNCING, a request of the member waits at the
-coordinator. This request already shows that the member is alive, so the member sends no heartbeats.
+In the states UNJOINED and APPLYING, the member waits until the consumer's thread has called the rebalance
+listener. The consumer's thread does this when the consumer polls. While the member waits, a second thread, the
+membership thread, sends heartbeats. A slow consumer therefore stays a member. In JOINING and SYNCING, the
+member sends no heartbeats. Its JoinGroup or SyncGroup request waits at the coordinator, so the coordinator
+knows that the member is alive.
 
 A member joins again in three cases. First, the coordinator responds to a heartbeat with REBALANCE_IN_PROGRESS. Second,
 the consumer changes its subscription. Third, the member is the leader, and the number of partitions of a topic has
 changed. The response UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION means that the coordinator has removed the member from the
 group. All partitions of the member are then *lost*: they may already belong to other members.
 
-If the consumer has not polled for `max_poll_interval`, the member leaves the group. The member then sends a LeaveGroup
-request. A static member sends no LeaveGroup request, but only stops sending heartbeats.
+If the consumer does not poll for `max_poll_interval`, its member leaves the group with a LeaveGroup request. A
+static member does not send this request. It only stops sending heartbeats, and the coordinator removes the
+member when its session expires.
 
 Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
 """

@@ -8,7 +8,7 @@ A consumer that uses `assign` is not a member of the group, and commits without 
 group id is only a name for a set of offsets. The coordinator accepts commits without a member id if the group has no
 members.
 
-`commit_async` sends a request, and does not wait for the response. The next call of `poll`, `commit` or `committed`
+`commit_async` sends a request, and does not wait for the response. A later call of `poll`, `commit` or `committed`
 reads the response.
 """
 
@@ -78,8 +78,8 @@ class CommittedOffsets:
 
     Only the consumer's thread uses this object. The object has its own connection to the coordinator.
 
-    The function `identity` returns the member id and the generation that the next commit contains. The object calls the
-    function `refused` after each commit that the coordinator refuses.
+    For each commit, the object calls the function `identity`, which returns the consumer's current member id and
+    generation. If the coordinator refuses the commit, the object calls the function `refused`.
     """
 
     def __init__(
@@ -133,7 +133,9 @@ class CommittedOffsets:
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         """Send a commit, without waiting for the response and without retries.
 
-        A later call of `poll` or `commit` calls `callback` with the offsets, and with the error or None.
+        A later call, for example of `poll` or `commit`, reads the response and calls `callback`. The arguments of
+        `callback` are the offsets, and the error or None. If the commit cannot be sent, `commit_async` itself calls
+        `callback`.
         """
         try:
             connection, identity = self._coordinator.connection(), self._identity()
@@ -157,8 +159,8 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        The method first waits for the responses to all commits in flight. If the last commit could not reach the
-        coordinator, the leave request could not reach it either, so the method sends nothing.
+        The method first waits for the responses to all commits in flight. If `commit_before_leaving` has not reached
+        the coordinator, the method sends nothing, because the leave request would probably not arrive either.
         """
         if self._is_lost:
             return
@@ -185,9 +187,11 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds, or after `request_timeout` seconds if `timeout` is None. If the
-        connection is lost, the retries end after at most `reconnect_for` seconds. The argument of `attempt` is its time
-        limit: the number of remaining seconds, but at least `shortest`.
+        The retries end after `timeout` seconds. If `timeout` is None, they end after `request_timeout` seconds. If the
+        connection was lost, they end after `reconnect_for` seconds, if this time is shorter.
+
+        The argument of `attempt` is the time limit of this call, in seconds. It is the time that remains until the
+        retries end, but at least `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
@@ -218,8 +222,9 @@ class CommittedOffsets:
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
         """Close the connection if `error` shows that another broker may be the coordinator now.
 
-        If the connection is closed, all commits in flight fail, and the method calls their callbacks with `error`. The
-        next request looks up the coordinator again.
+        For example, the connection was lost, or the broker answered NOT_COORDINATOR. In these cases all commits in
+        flight fail: the method calls their callbacks with `error`. The next request looks up the coordinator again.
+        After any other error, the method does nothing.
         """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return

@@ -1,12 +1,12 @@
 """The interface of a group member. A member decides when to send a request, and when to call the rebalance listener.
 
 Two classes implement the interface `GroupMember`: `ClassicGroupMember` for the classic protocol, and
-`ConsumerGroupMember` for the consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a
-test can run them step by step. The parameter `now` is the current time in seconds. This time comes from a monotonic
-clock, which is never set back.
+`ConsumerGroupMember` for the consumer protocol. Both are state machines without threads, clocks and sockets, so
+a test can run them step by step. The caller passes the current time as the parameter `now`. It is the time in
+seconds of a monotonic clock, which never goes back.
 
-Two threads call a member's methods. A lock protects the member during each call (see `membership`). Each thread repeats
-its steps:
+Two threads call the methods of a member. They hold a lock during each call, so only one thread at a time uses
+the member (see `membership`). Each thread repeats these steps:
     membership thread    calls `next_request`, sends the request, calls `response_received` or `request_failed`
     consumer's thread    calls `next_call`, calls the rebalance listener, calls `call_finished`, fetches records
 
@@ -52,7 +52,8 @@ class ListenerCall(NamedTuple):
 class TopicLookup:
     """A request for information about topics. Any broker can answer this request.
 
-    The member needs the number of partitions of each topic in `names`, and the name of each topic id in `ids`.
+    The request asks for the number of partitions of each topic in `names`, and for the topic name of each id in
+    `ids`.
     """
 
     names: frozenset[str] = frozenset()
@@ -61,9 +62,10 @@ class TopicLookup:
 
 @dataclass(frozen=True, slots=True)
 class TopicLookupResult:
-    """The response to a `TopicLookup`: numbers of partitions by topic name, and topic names by topic id.
+    """The response to a `TopicLookup`.
 
-    Topics that do not exist are missing in the response.
+    `counts` maps the name of each topic to its number of partitions. `names` maps each topic id to the topic's
+    name. Topics that do not exist have no entry.
     """
 
     counts: Mapping[str, int]
@@ -87,7 +89,7 @@ class GroupMember(Protocol):
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress. During a rebalance, the consumer must wait for its partitions."""
+        """True if no rebalance is in progress. Otherwise the consumer's `poll` waits until the rebalance ends."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 
@@ -106,10 +108,10 @@ class GroupMember(Protocol):
         """Update the member's state after the rebalance listener has returned from `call`."""
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        """Update the member's state, because the coordinator has refused an offset commit with the error `code`.
+        """Update the member's state after the coordinator has refused an offset commit with the error `code`.
 
-        `identity` is the member's identity (member id and generation) in the commit. If the member has another identity
-        now, the method does nothing.
+        `identity` contains the member id and the generation in the refused commit. If the member now has another id or
+        generation, the refusal is out of date, and the method does nothing.
         """
 
     def leave_request(self) -> Request | None:
@@ -124,9 +126,9 @@ class GroupMember(Protocol):
         """
 
     def deadline(self) -> float:
-        """Return the time of the next request. Before this time, `next_request` returns None.
+        """Return the time at which the next request is due. Before this time, `next_request` returns None.
 
-        A call of another method, for example `polled`, can change the time of the next request.
+        A call of another method, for example `polled`, can change this time. The caller then calls `deadline` again.
         """
 
     def response_timeout(self, request: Request) -> float | None:
@@ -135,7 +137,7 @@ class GroupMember(Protocol):
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None: ...
 
     def request_failed(self, now: float) -> None:
-        """Start a pause, because a request has failed. After the pause, the member sends the request again."""
+        """Start a pause after a failed request. Until the pause is over, `next_request` returns no request."""
 
     def fail(self, error: KafkaError) -> None:
         """Store a fatal error. From then on the member sends no requests, and its partitions are lost."""

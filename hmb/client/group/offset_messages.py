@@ -74,12 +74,14 @@ def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartitio
 def fetch_request(
     group_id: str, partitions: Iterable[TopicPartition] | None, version: int, *, require_stable: bool = False
 ) -> OffsetFetchRequest:
-    """Return a request for the committed offsets of these partitions.
+    """Return an OffsetFetch request for the committed offsets of a group.
 
-    If `partitions` is None, the request asks for all partitions, which is possible from version 2 on.
+    The request asks for the offsets of `partitions`. If `partitions` is None, it asks for all partitions, which is
+    possible from version 2 on.
 
-    If `require_stable` is true, the coordinator responds with an error for each partition whose offset is part of an
-    open transaction. For a broker before Kafka 2.5, the function ignores `require_stable`.
+    An open transaction may contain a newer offset of a partition. If `require_stable` is true, the coordinator
+    responds with an error for such a partition. A broker before Kafka 2.5 does not know this option, so the
+    function then ignores it.
     """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():

@@ -13,16 +13,18 @@ of several partitions with the same leader:
     delivery.result()  <------------------------------- completes the batch's result
       RecordMetadata(topic="weather", partition=1, offset=42, ...)
 
-Words that have a special meaning in this package:
-- A *sealed* batch gets no further record. Kafka says that the batch is *closed for record appends*.
-- A batch is *due* if a sender thread may send it now. `Accumulator.wait_for_batches` waits until batches are due, and
-  returns these batches. In Kafka, a leader with a due batch is *ready*, and the sender *drains* the due batches of the
-  ready leaders from the queues.
-- A batch is *in flight* from its request until its response. The *window* is the largest allowed number of batches of
-  one partition in flight. While the window is 0, the producer sends no batch of the partition. Kafka calls such a
-  partition *muted*.
-- A batch is *completed* when the broker has written it, or when the producer has *given it up*: the producer does not
-  send the batch again, and reports an error. Kafka calls a completed batch *done*.
+These words have a special meaning in this package:
+- A batch is *sealed* when the producer adds no more records to it. In Kafka, the batch is then *closed for
+  record appends*.
+- A batch is *due* when a sender thread is allowed to send it. `Accumulator.wait_for_batches` waits for due
+  batches and returns them. In Kafka, the leader of a due batch is *ready*, and the sender *drains* the batch
+  from its queue.
+- A batch is *in flight* from the moment when the producer sends it until the response arrives. The *window* of
+  a partition limits how many of its batches are in flight at the same time. While the window is 0, the producer
+  sends no batch of the partition. Kafka calls such a partition *muted*.
+- A batch is *completed* when its result is final. Either the broker has written it, or the producer has *given
+  it up*: the producer reports an error, and does not send the batch again. Kafka calls a completed batch
+  *done*.
 
 Read the modules in this order. A record passes through the modules in the same order:
 1. `producer`: the public class `Producer`.

@@ -4,9 +4,9 @@ After a *retriable* error, the batch stays in its queue. A retriable error is, f
 partition that has no leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then
 the leader's sender thread sends the batch again. After the delivery timeout, the producer gives the batch up.
 
-When a connection breaks, the broker may already have written a batch, and only the response is lost. The module
-`idempotence` explains how the broker recognizes a batch that arrives a second time. The module also explains what
-happens to the batches that were sent after a failed batch.
+If a connection breaks before the response arrives, the producer does not know whether the broker has written the batch.
+The producer sends the batch again, so the batch can arrive twice. The module `idempotence` explains how the broker
+recognizes the second copy. It also explains what happens to the batches that the producer sent after a failed batch.
 
 Source: Kafka's `Sender` (completeBatch, reenqueueBatch, failBatch) and `RecordAccumulator` (splitAndReenqueue).
 """
@@ -66,10 +66,9 @@ class BatchCompletion:
         self.last_error: str | None = None  # the error that delayed the last batch; None after a delivery
 
     def handle_response(self, batch: ProducerBatch, response: PartitionResponse | None) -> FailedBatch | None:
-        """Handle the response to a batch. If the broker has written the batch, complete the batch.
+        """Complete the batch if the broker has written it. Otherwise, return a FailedBatch with the error.
 
-        If the broker has not written the batch, return the batch with the error. `response` contains only the batch's
-        partition. It is None if this partition is missing in the broker's response.
+        `response` is the entry for the batch's partition in the broker's response. It is None if this entry is missing.
         """
         if response is None:
             return FailedBatch(
@@ -108,10 +107,10 @@ class BatchCompletion:
         self._accumulator.done(batch)
 
     def resolve(self, queue: PartitionQueue, failures: Iterable[FailedBatch]) -> None:
-        """Decide for each failed batch of a queue whether the batch is given up, split or sent again.
+        """Give up each failed batch of a queue, split it, or let the producer send it again.
 
-        `failures` contains the failed batches in the order in which they were sent. The caller must wait until no batch
-        of the queue is in flight.
+        `failures` contains the failed batches in the order in which the producer sent them. The caller must not call
+        this method while a batch of the queue is in flight.
         """
         queue.window = 1
         is_postponed = False
@@ -127,11 +126,11 @@ class BatchCompletion:
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Decide whether a batch is sent again after a pause, or is given up. Return True if it is sent again.
+        """Let the producer send a batch again after a pause, or give the batch up. Return True if it is sent again.
 
         The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
-        transaction must be aborted. With `can_retry=True`, the method treats the error as retriable, although Kafka
-        does not call it retriable.
+        transaction must be aborted. With `can_retry=True`, the method treats every error as retriable, even an error
+        that is not retriable in Kafka.
         """
         now, deadline = time.monotonic(), batch.opened + self._settings["delivery_timeout"]
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -167,9 +166,10 @@ class BatchCompletion:
         return []
 
     def _resolve(self, failure: FailedBatch) -> bool:
-        """Give a failed batch up, split it, or let the producer send it again. The error decides which one happens.
+        """Give a failed batch up, split it, or let the producer send it again. The choice depends on the error.
 
-        Return True if the producer sends the batch again, but must first look up the leader of the batch's partition.
+        Return True if the producer must look up the leader of the batch's partition before it sends the batch again.
+        Otherwise, return False.
         """
         batch, error = failure.batch, failure.error
         code = error.code if isinstance(error, KafkaError) and failure.is_from_broker else ErrorCode.NONE
@@ -188,26 +188,28 @@ class BatchCompletion:
         return False
 
     def _follows_another(self, batch: ProducerBatch) -> bool:
-        """Return whether the broker rejected this batch only because an earlier batch is missing.
+        """Return whether the broker rejected `batch` only because an earlier batch is missing.
 
-        The result is True in two cases:
+        The broker accepts the batches of a partition only in their order. The result is True in two cases:
 
-        - An earlier batch of the partition is still in the queue. The broker may not have written this earlier batch,
-          and then rejects each later batch.
-        - `batch` has no sequence numbers any more. The producer has removed them, because it has given up an earlier
-          batch. The earlier batch was missing when the broker rejected `batch`.
+        - An earlier batch of the partition is still in the queue. It may be the missing batch.
+        - `batch` has no sequence numbers. The producer gave up the missing batch, and then removed the numbers of the
+          batches that follow it.
 
-        If the transaction must be aborted, the result is False.
+        If the transaction must be aborted, the result is always False.
         """
         if self._guarantee.abort_reason:
             return False
         return batch.numbers is None or not self._accumulator.is_first(batch)
 
     def _may_get_new_sequences(self, batch: ProducerBatch) -> bool:
-        """Return whether the batch may get new sequence numbers.
+        """Return whether the producer can give the batch new sequence numbers, and send it again.
 
-        If a copy of the batch with the old numbers is in the log or on its way to the broker, new numbers are not
-        allowed: the broker would write the batch twice. A batch of a transaction never gets new numbers.
+        The result is False if the broker may have written the batch in an earlier attempt, or may still write it. The
+        broker recognizes a second copy of a batch by its sequence numbers. With new numbers, it would write the batch
+        twice.
+
+        The result is also False if the batch belongs to a transaction, or has no sequence numbers.
         """
         return batch.numbers is not None and not batch.uncertain_attempts and self._guarantee.transactional_id is None
 

@@ -5,11 +5,11 @@ when the result is known:
     producer.send("weather", b"rain").result()
     producer.send("weather", b"rain", on_delivery=print)
 
-A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery contains
-only a reference to this result and the index of the record in the batch. So Python creates a delivery in 0.3 us, and a
-delivery takes 56 bytes of memory. A `concurrent.futures.Future` for each record, with a lock and a list of callbacks,
-would take 2 us and 1400 bytes. If the application does not keep a delivery, Python frees the memory of this delivery
-immediately.
+A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery is small:
+it contains only a reference to this result, and the index and the timestamp of its record. It needs 56 bytes of memory,
+and Python creates it in 0.3 us. A `concurrent.futures.Future` for each record would need 1400 bytes and 2 us, because
+each future has its own lock and its own list of callbacks. If the application does not keep a delivery, Python frees
+its memory immediately.
 
 A `Delivery` has the same methods as `concurrent.futures.Future`, except `cancel`. The producer cannot cancel a record
 after `send`.
@@ -96,9 +96,9 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Increase the number of unfinished parts by one, because one part of the batch was split into two parts.
+        """Note that one part of the batch was split into two parts: wait for the outcome of one more part.
 
-        A part is unfinished until its outcome is known: the broker has written its records, or an error has occurred.
+        The outcome of a part is known when the broker has written its records, or when they have failed.
         """
         with self._lock:
             self._missing += 1
@@ -138,8 +138,8 @@ class BatchResult:
     def wait(self, timeout: float | None) -> bool:
         """Wait at most `timeout` seconds for the result. Return whether the result is complete.
 
-        The method also lets the producer send the batch immediately, because the calling thread needs the result. The
-        batch then does not wait for `linger` seconds.
+        The calling thread needs the result soon. The producer therefore sends the batch immediately, without waiting up
+        to `linger` seconds for more records.
         """
         send_now = self.send_now
         if send_now is not None:
@@ -172,7 +172,8 @@ class BatchResult:
     def error_of(self, index: int) -> Exception | None:
         """Return the error of the record with this index, or None if the record was delivered.
 
-        If the broker rejected the batch because of one invalid record, the error of each record contains the reason.
+        A broker rejects a whole batch if one of its records is invalid. The error of the invalid record contains the
+        broker's reason. The errors of the other records name the invalid record and repeat this reason.
         """
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
@@ -231,9 +232,9 @@ class Delivery:
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Call `callback` with this delivery when the record is delivered or has failed.
 
-        If the result is already known, this method calls `callback` itself. If the result is not known yet, a sender
-        thread calls `callback` later. The callback may send records, but must not wait for the results of these
-        records.
+        If the result is already known, this method calls `callback` itself. Otherwise a sender thread calls `callback`
+        later. The callback can send records, but must not wait for their results: a sender thread that waits cannot
+        send these records.
         """
         self._result.add_callback(callback, self)
 
@@ -279,8 +280,8 @@ class Deliveries:
     def result(self, timeout: float | None = None) -> list[Range]:
         """Wait until each record is delivered or has failed.
 
-        Return the offsets at which the broker has written the records. Raises the first error if a record was not
-        delivered, and TimeoutError after `timeout` seconds.
+        If all records were delivered, return the offsets at which the broker has written them. Otherwise, raise the
+        first error. Raises TimeoutError if some results are still unknown after `timeout` seconds.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -290,9 +291,9 @@ class Deliveries:
     def exception(self, timeout: float | None = None) -> Exception | None:
         """Wait until each record is delivered or has failed.
 
-        Return the first error, or None if all records were delivered. The application has passed a list of values to
-        `send_many`. The message of a KafkaError contains an index of this list: the index of the value that was not
-        delivered. Raises TimeoutError after `timeout` seconds.
+        Return the first error, or None if all records were delivered. The message of a KafkaError says which value of
+        the call of `send_many` failed: for example, "value 0" is the first value. Raises TimeoutError if some results
+        are still unknown after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for piece in self._slices:
@@ -303,9 +304,9 @@ class Deliveries:
         return KafkaError(failure.error.code, f"value {failure.failed_row}: {failure.error.message}")
 
     def failures(self) -> list[Failure]:
-        """Return one `Failure` for each batch with records that were not delivered.
+        """Return one `Failure` for each batch that failed, or for each failed part of a batch that was split.
 
-        Call this method only when each record is delivered or has failed.
+        Call this method only after each record was delivered or has failed.
         """
         found: dict[tuple[BatchResult, int], Failure] = {}
         for piece in self._slices:
@@ -361,11 +362,11 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield `(index, failure)` for each failure of a slice. Usually a slice has no failure or one failure.
+    """Yield `(index, failure)` for each failed part of a batch, for the records of one `send_many` call.
 
-    A slice (`BatchSlice`) contains the records of one `send_many` call in one batch. The producer may have split this
-    batch into several parts. Each part can fail separately, so the slice can have several failures. `index` is the
-    index of the first record of the failed part in the original batch.
+    `piece` names these records of the batch. If the producer did not split the batch, the batch has only one part.
+    If the producer split the batch, each part can fail separately. `index` is the position of the part's first
+    record in the original batch.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

@@ -19,47 +19,51 @@ Two problems arise when the producer gives a batch up. First, the sequence numbe
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
 may write this copy later.
 
-A new *producer epoch* solves both problems of a batch that the producer has given up (KIP-360). The epoch is a number
-in each batch. For the next batch of the partition, the producer increases the epoch by one, and begins again with the
-sequence number 0. So the broker does not miss the sequence numbers of the batch that was given up. If a copy of this
-batch arrives late, the broker rejects the copy, because its epoch is too low. The producer increases the epoch itself,
-without a request to a broker.
+When the producer has given up a batch, two problems remain. Its sequence numbers are missing, and a late copy
+of it may still be written. A new *producer epoch*, a number in each batch, solves both (KIP-360). For the next
+batch of the partition, the producer increases the epoch by one, and begins again with the sequence number 0.
+The broker then does not wait for the missing numbers. If a copy of the old batch arrives late, the broker
+rejects the copy, because its epoch is too low. The producer increases the epoch itself, without a request to a
+broker.
 
-If the broker has certainly rejected a batch that the producer gives up, a new epoch is not necessary. The next batch
-then gets the sequence numbers of the rejected batch.
+If the broker has certainly rejected a batch, the producer can give up the batch without a new epoch. No copy of
+the batch can be written later. So the next batch gets the sequence numbers of the rejected batch.
 
-Several batches of a partition can be in flight. If the broker rejects one batch, the sequence numbers of this batch are
-missing in the log. The broker therefore also rejects the later batches, because their first numbers are too high. All
-rejected batches stay in the producer's queue. Let A be the first rejected batch. The result of A determines what
-happens to the later batches:
-- A is sent again: the later batches are also sent again, with their old numbers. The broker drops copies of batches
-  that it has already written.
-- A is split: the later batches keep their numbers, because the two halves of A together have the numbers of A.
-- A is given up, and was not written: the later batches were not written either. They get new numbers.
-- A is given up, but may have been written: the later batches may also have been written. Let B be the first later batch
-  that the broker has certainly rejected. B and all batches after B get new numbers in a new epoch. The batches between
-  A and B keep their old numbers and the old epoch. If the broker has already written a batch between A and B, and the
-  producer sends it again, the broker drops or rejects the copy.
+Several batches of a partition can be in flight. If the broker rejects one batch, the sequence numbers of this
+batch are missing in the log. The broker then also rejects the later batches, because it expects the missing
+numbers first. All rejected batches stay in the producer's queue. Let A be the first rejected batch. There are
+four cases:
 
-A broker that knows no batch of a producer accepts any sequence number. If two batches were in flight and the first
-batch were lost, the broker would accept the second batch. To prevent this, the producer keeps only one batch of a
-partition in flight until the broker has written one batch. After each change of the epoch, the producer again begins
-with one batch in flight. Batches with different epochs are never in flight together.
+- The producer sends A again. It then also sends the later batches again, with their old numbers. The broker
+  drops copies of batches that it has already written.
+- The producer splits A. The two halves together have the numbers of A, so the later batches keep their numbers.
+- The producer gives A up, and A was certainly not written. The later batches were not written either, so they
+  get new numbers.
+- The producer gives A up, but A may have been written. The later batches may then also have been written. Let B
+  be the first later batch that the broker has certainly rejected. B and all batches after B get new numbers in
+  a new epoch. The batches between A and B keep their old numbers and the old epoch. If the producer sends one
+  of them again and the broker has already written it, the broker drops or rejects the copy.
 
-Limits: in one case, the order of batches can change. A broker forgets a producer that has sent nothing for a day
-(`producer.id.expiration.ms`). If this producer then sends two batches, the broker may reject the first batch and accept
-the second batch. The producer sends the first batch again, and the broker writes it after the second batch. Each batch
-is still written only once.
+A broker that knows no batch of a producer accepts any sequence number. Suppose that the producer sends its
+first two batches together, and the first one is lost. The broker would then accept the second batch, although
+the first one is missing. To prevent this, the producer sends one batch of a partition, and waits until the
+broker has written it. Only then can several batches be in flight. After each change of the epoch, the producer
+begins with one batch again. Batches with different epochs are never in flight together.
+
+There is one case in which the order of batches can change. A broker forgets a producer that has sent nothing
+for a day (`producer.id.expiration.ms`). Suppose that this producer then sends two batches together. The broker
+may reject the first batch, but accept the second one. The producer sends the first batch again, so the broker
+writes it after the second one. But the broker still writes each batch only once.
 
 A broker remembers the last five batches of each producer, and can recognize only copies of these batches. The producer
 therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
 again, the producer sends the batches 2 to 5, but not batch 6.
 
-After a failure, the producer does not know which of the batches in flight the broker has written, so it may have to
-send each of them again. The broker remembers only the last five batches. If the producer also sent newer batches now,
-the broker could forget a batch that it has written, and would not recognize a copy of this batch. The producer
-therefore sends one batch at a time, the oldest one first, until all batches that were in flight are completed
-(`PartitionQueue.window` is 1).
+After a failure, the producer does not know which of the batches in flight the broker has written. So it may
+have to send each of them again. The broker recognizes a copy of a batch only if the batch is one of the
+producer's last five. If the producer now sent newer batches too, a batch could drop out of the last five, and
+its copy would not be recognized. The producer therefore sends only one batch at a time, and begins with the
+oldest. It does so until all batches that were in flight are completed (`PartitionQueue.window` is 1).
 """
 
 from __future__ import annotations
@@ -126,9 +130,10 @@ class Idempotence(AtLeastOnce):
     """
 
     def __init__(self, *, required: bool) -> None:
-        """Store `required`, which decides what happens if the broker is too old for idempotence.
+        """Store `required`: whether the producer must be idempotent.
 
-        If `required` is True, the producer then reports an error. Otherwise, it then works without idempotence.
+        Some brokers are too old for idempotence. If `required` is True, the producer reports an error for such a
+        broker. Otherwise, it sends batches to this broker without idempotence.
         """
         self._required = required
         self._lock = threading.Lock()  # guards `_producer`; a thread also holds it during the request to the broker
@@ -137,11 +142,11 @@ class Idempotence(AtLeastOnce):
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
-        The first call requests a producer id from the broker. After the last epoch (32767) of this id, the next call
-        requests a new id.
+        The first call requests a producer id from the broker. When the last epoch (32767) of an id has been used, the
+        next call requests a new id.
 
-        This request needs a connection on which no other request is in flight. If batches are still in flight on
-        `connection`, this method raises ConnectionFailed, and the connection closes. The producer then sends the
+        The request for an id needs a connection on which no other request is in flight. If batches are in flight on
+        `connection`, the connection is closed, and this method raises ConnectionFailed. The producer then sends the
         batches again.
         """
         with self._lock:
@@ -157,7 +162,11 @@ class Idempotence(AtLeastOnce):
             return self._producer
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Raise the epoch of a partition by one. After the last epoch (32767), request a new producer id instead."""
+        """Begin a new epoch of a partition: raise its epoch by one, and continue with the sequence number 0.
+
+        If the epoch is already 32767, the highest possible epoch, forget the producer id instead. The producer then
+        requests a new id before it sends the next batch.
+        """
         sequence = queue.sequence
         if sequence is None:
             return
@@ -181,10 +190,10 @@ def assign_sequence(batch: ProducerBatch, producer: ProducerIdAndEpoch) -> Batch
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether a batch has the current producer epoch of its partition. Also return True if it has no epoch.
+    """Return whether a batch has the current epoch of its partition, or has no epoch yet.
 
-    The current epoch is the epoch that the next batch of the partition gets. A batch gets its epoch together with its
-    sequence numbers.
+    The current epoch is the epoch that the next batch of the partition gets. A batch gets its epoch together with
+    its sequence numbers.
     """
     numbers, sequence = batch.numbers, batch.queue.sequence
     if numbers is None:
@@ -210,9 +219,10 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
 
 
 def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
-    """Let a batch, and the batches that were sent after it, get new numbers in a new epoch.
+    """Prepare `batch`, and the batches that were sent after it, for new sequence numbers in a new epoch.
 
-    The caller must know that the broker has forgotten the producer's numbers, and has not written the batch.
+    Call this function only if the broker has forgotten the producer's numbers, and has certainly not written
+    `batch`.
     """
     if is_of_current_epoch(batch):
         guarantee.new_epoch(batch.queue)
@@ -223,7 +233,8 @@ def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
     `batches` contains batches that the broker has rejected, in the order in which the producer has sent them. If
-    another batch has a number between or after the numbers of these batches, the broker has accepted the other batch.
+    there is a gap between their numbers, or a higher number after them, the broker has accepted another batch in
+    that place.
     """
     first, sequence = batches[0].numbers, batches[0].queue.sequence
     if first is None or sequence is None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 class ProducerMetrics:
     """Counts and times since the producer was created. All times are in seconds.
 
-    A batch that is sent several times counts once. A batch that is split counts as three batches in `batches_sent`: the
-    original batch and its two halves.
+    If the producer sends a batch again, `batches_sent` counts this batch only once. But if the producer splits a
+    batch, it encodes both halves as new batches. `batches_sent` then counts three batches: the original batch and
+    its halves.
     """
 
     records_delivered: int

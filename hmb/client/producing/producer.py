@@ -1,21 +1,23 @@
 """The producer: an application calls `send` with a record, and gets a `Delivery`, which later contains the result.
 
-`send` chooses the partition, encodes the record and adds it to a batch (module `accumulator`). `send` does not wait
-until the record is sent. The producer's own threads send the batches to the brokers and report the results (module
-`sender`). The setting `acks` determines when a record counts as delivered:
-    acks=0    when the client has written the record to its socket; if the record is lost, the client does not notice
+`send` chooses the partition, encodes the record and adds it to a batch (module `accumulator`). `send` does not
+wait until the record is sent. The producer's own threads send the batches to the brokers and report the results
+(module `sender`). The setting `acks` determines when a record counts as delivered:
+    acks=0    when the producer has written the record to its socket; the producer does not notice a lost record
     acks=1    when the partition's leader has written the record to its log
-    acks=-1   when all in-sync replicas have the record; "all" means the same; this is the default, and it makes the
-              producer idempotent: each record is written once
+    acks=-1   when all in-sync replicas have the record; "all" is another name for -1
+
+The default is acks=-1. The producer is then idempotent by default: each record is written only once, even if
+the producer sends it again.
 
 Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). HMB has one producer for both.
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
 broker. If a thread waits for the result of a record, the producer sends the record's batch immediately.
 
-If the very first attempt to reach a broker fails, the producer does not try again. A wrong address therefore causes an
-error immediately. After a broker has answered once, the producer repeats each failed attempt for up to
-`delivery_timeout` seconds. If a record can never be sent, for example because it is larger than `max_request_size`,
-`send` itself raises the error.
+If the producer has never reached a broker, a failed connection causes an error immediately, because the address
+is probably wrong. After the producer has reached a broker, it repeats failed requests. It repeats a request for
+metadata for up to `max_block` seconds, and a batch for up to `delivery_timeout` seconds. If a record can never
+be sent, for example because it is larger than `max_request_size`, `send` itself raises the error.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class Producer:
 
     @shows_settings(ProducerSettings)
     def __init__(self, bootstrap_servers: str | Iterable[str], **settings: Unpack[ProducerSettings]) -> None:
-        """`bootstrap_servers` contains addresses of brokers: "host:port,host:port", or a list of such texts.
+        """Create a producer. `bootstrap_servers` is a text such as "host:port,host:port", or a list of addresses.
 
         Raises TypeError or ValueError if a setting is not valid.
         """
@@ -104,14 +106,18 @@ class Producer:
     ) -> Delivery:
         """Add a record to a batch, and return the record's delivery. A producer thread sends the batch later.
 
-        The first call for a topic waits for the topic's metadata. Each call waits while the buffer is full. Each wait
-        takes at most `max_block` seconds.
+        The call can wait for two reasons. The first call for a topic waits for the topic's metadata, and any call waits
+        while the buffer is full. Each of these waits takes at most `max_block` seconds.
 
-        `value` and `key` are bytes or None, unless the producer has serializers. `timestamp` is in ms since 1970.
-        `on_delivery` is a function that the producer calls with the delivery when the result is known.
+        `value` and `key` are bytes or None, unless the producer has serializers. `timestamp` is in ms since 1970. When
+        the result of the record is known, the producer calls the function `on_delivery` with the delivery.
 
-        Raises TypeError or ValueError for an invalid argument, and TimeoutError if the buffer stays full. Raises
-        KafkaError if the record can never be sent, and ConnectionFailed if no broker answers.
+        Raises one of these errors:
+
+        - TypeError or ValueError if an argument is invalid.
+        - KafkaError if the record cannot be sent, for example because it is too large.
+        - TimeoutError if the buffer stays full.
+        - ConnectionFailed if no broker answers.
         """
         if self._value_serializer is not None:
             value = self._value_serializer(value)
@@ -149,11 +155,12 @@ class Producer:
         """Add many records to batches, and return their deliveries. A producer thread sends the batches later.
 
         `values` and `keys` are lists of bytes and None, or Arrow columns of type binary or string. The method does not
-        call the producer's serializers. If the records have only values, and no value is None, `send_many` takes a
-        third of the time that `send` takes for the same records.
+        call the producer's serializers. The method is fastest if the records have only values, and no value is None. It
+        then takes a third of the time that `send` takes for the same records.
 
-        Raises the same errors as `send`. If a record causes an error, the producer still sends all records that precede
-        it in the lists. The message of a KafkaError or TimeoutError contains the number of these preceding records.
+        Raises the same errors as `send`. The method checks and adds at most 4,096 records at a time. If an error
+        occurs, some records may already be in batches. The producer still sends these records, and the message of a
+        KafkaError or TimeoutError contains their number.
         """
         if self._transactions is not None:
             self._transactions.check_sending()
@@ -177,10 +184,11 @@ class Producer:
         return Deliveries(slices)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all records of earlier calls of `send` are delivered or have failed.
+        """Wait until all records that were sent before this call are delivered or have failed.
 
-        Raises TimeoutError after `timeout` seconds. Without `timeout`, the method raises TimeoutError only if a
-        callback of the application blocks a sender thread.
+        Raises TimeoutError after `timeout` seconds. Without `timeout`, the method waits longer than a record can take
+        to be delivered or to fail. It then raises TimeoutError only if a callback of the application blocks a sender
+        thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
         # Wait for the last batch first, because it usually completes last. The other waits then usually end
@@ -192,8 +200,8 @@ class Producer:
     def close(self, timeout: float | None = None) -> None:
         """Deliver all records that are not delivered yet, and end the producer's threads.
 
-        Raises TimeoutError after `timeout` seconds. All records that are not delivered at this time fail. The method
-        does not end an open transaction. The coordinator aborts an open transaction after `transaction_timeout`.
+        If this takes longer than `timeout` seconds, the remaining records fail, and the method raises TimeoutError. The
+        method does not end an open transaction. After `transaction_timeout`, the coordinator aborts this transaction.
         """
         self._accumulator.close()
         self._router.join(self._close_timeout if timeout is None else timeout)
@@ -290,10 +298,10 @@ class Producer:
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
     def _metadata_of(self, name: str, partition: int | None) -> TopicMetadata:
-        """Return the metadata of a topic, even if it is outdated. If the topic is unknown, request its metadata.
+        """Return the metadata of a topic. If the topic or `partition` is unknown, request the metadata from a broker.
 
-        Outdated metadata is enough, because the caller needs only the number of partitions, which rarely changes.
-        `LeaderRouter` finds the leaders.
+        The metadata may be outdated. This is enough for the caller, which needs only the number of partitions. This
+        number rarely changes. `LeaderRouter` finds the leaders.
         """
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
@@ -376,7 +384,7 @@ def _check_acks(settings: ProducerSettings) -> None:
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
-    """Return the error with a message that says how many records `send_many` had added to batches before the error."""
+    """Return the error with a message that also says that `queued` of `count` records were added before."""
     if isinstance(error, KafkaError):
         return KafkaError(
             error.code, f"{queued} of {count} records were added before this error: {error.message}"

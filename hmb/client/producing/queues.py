@@ -1,12 +1,13 @@
 """Keeps the queues of all partitions, and chooses the partition of a record without a key.
 
-The producer may choose any partition for a record without a key. It sends all records without a key to the same
-partition until a batch is full or sent, and then chooses another partition (KIP-480). The batches are then fewer and
-larger than with a new choice for each record.
+The producer may choose any partition for a record without a key. If it chose a new partition for each record, the
+batches would be small. It therefore sends all records without a key to the same partition, until the batch is full or
+the producer sends it. Then it chooses another partition (KIP-480). The result is fewer and larger batches.
 
-To choose a partition, the producer selects two partitions at random, and takes the partition with the shorter queue.
-The queues of a slow leader are long, so this leader gets fewer records. Kafka's producer also prefers short queues, but
-it chooses another partition after `batch.size` bytes (KIP-794).
+To choose a partition, the producer selects two partitions at random, and takes the one with the shorter queue. If a
+broker is slow, the queues of its partitions are long, so this broker gets fewer records. Kafka's producer also
+prefers short queues. But it does not choose a new partition when a batch is full or sent. It does so after it has
+added `batch.size` bytes to one partition (KIP-794).
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from hmb.protocol.topics import TopicPartition
 
 
 class PartitionQueues:
-    """The queues of all partitions to which the producer has sent records. The caller holds the accumulator's lock.
+    """The queues of all partitions to which the producer has sent records.
 
-    `sticky` contains, for each topic, the queue that the next record without a key gets into.
+    Callers must hold the lock of the accumulator, the part of the producer that collects records in batches.
+    `sticky` maps each topic to one of its queues: the next record without a key goes to this queue.
     """
 
     def __init__(self, without_leader: SenderQueues) -> None:
@@ -49,7 +51,10 @@ class PartitionQueues:
             return queue
 
     def choose(self, topic: str, partitions: int) -> PartitionQueue:
-        """Choose another queue for the records without a key. `partitions` is the number of the topic's partitions."""
+        """Choose and return the queue for the topic's next records without a key.
+
+        `partitions` is the number of the topic's partitions.
+        """
         drawn = random.sample(range(partitions), min(2, partitions))
         chosen = min([self.of(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
         self.sticky[topic] = chosen

@@ -1,12 +1,12 @@
-r"""The client's side of OAUTHBEARER: the client gets a token from the source in its settings, and sends the token.
+"""The client's side of OAUTHBEARER: the client gets a token from the source in its settings, and sends the token.
 
 The token is a text that an identity provider has made and signed. A client gets the token from one of these places:
     sasl.oauthbearer.token=...                              the token itself, or a Python function that returns it
     sasl.oauthbearer.token.endpoint.url=file:///run/token   a file, which another program can replace
     sasl.oauthbearer.token.endpoint.url=https://...         the identity provider; the client sends its id and secret
 
-The client asks for the token at each login. A token expires, so the client also logs in again on open connections
-before the broker's session ends.
+At each login, the client asks this source for a token. Because a token expires, a broker can limit how long a login is
+valid. The client therefore logs in again on an open connection before the login on this connection expires.
 
 Source: RFC 6749, chapter 4.4 (client credentials); RFC 7628; KIP-255, KIP-768, KIP-1139.
 """
@@ -45,7 +45,7 @@ class OauthStep(Enum):
 
 
 class OauthReply(Enum):
-    """The two possible contents of the message with which the broker answers a token."""
+    """The two kinds of reply that the broker can send after it has received the token."""
 
     ACCEPTED = "nothing: the token is valid"
     EXPLAINED = "a JSON text: the token is not valid"
@@ -79,7 +79,12 @@ class OauthLogin:
         return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
     def receive(self, message: bytes) -> bytes:
-        """Take the broker's message. If the message explains an error, return the client's acknowledgement."""
+        """Handle the broker's reply to the token, and return the client's next message.
+
+        If the reply is empty, the token is valid and the login is complete. The client then sends nothing more, so the
+        result is empty. Otherwise, the reply explains an error. The result is then the client's acknowledgement of this
+        error.
+        """
         reply = OauthReply.EXPLAINED if message else OauthReply.ACCEPTED
         self.state = OAUTH_CLIENT.next(self.state, reply)
         return b"\x01" if message else b""

@@ -1,8 +1,9 @@
 """The client's side of SCRAM: it makes the two messages of the client, and checks the two messages of the broker.
 
-The code of this module does no I/O. The module `hmb.security.scram` explains the messages. The last message of the
-broker contains a signature, which only a server that stores the user's credentials can compute. So a server that only
-imitates the broker cannot deceive the client.
+This module makes and checks messages, but it does not send or receive them. The module `hmb.security.scram`
+explains the messages. The broker's last message contains a signature. Only a server that stores the user's
+credentials can compute this signature. The client checks it, and refuses a server that only pretends to be the
+broker.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ class ScramLogin:
         *,
         is_token: bool = False,
     ) -> None:
-        """Prepare a login as a user. If `is_token` is true, the name and the password belong to a token."""
+        """Prepare a login as a user. If `is_token` is true, log in with a delegation token instead of a password.
+
+        `username` and `password` are then the id and the HMAC of the token.
+        """
         self._mechanism = SCRAM_MECHANISMS[mechanism]
         self._password = password
         self._nonce = new_nonce()

@@ -1,22 +1,24 @@
 """One classic group and its requests: a state machine without threads or sockets.
 
-A *step* is a request (`join`, `sync`, `leave`) or a check of the deadlines (`tick`). A step changes the state of the
-group. The methods `heartbeat` and `check_commit` are not steps, because they only check a member and extend its
-session. After each step, the caller (group_runner.py) uses these results:
-- `responses` contains requests together with their responses. The caller sends the responses.
-- `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
-  function is another step: it adds the responses that the caller may send only after the records are on disk.
-- `next_deadline()` returns the time at which the caller must call `tick`.
+Four methods are *steps*, which can change the state of the group: `join`, `sync` and `leave` handle requests,
+and `tick` checks the deadlines. The methods `heartbeat` and `check_commit` are not steps, because they only
+check a member and extend its session. A step sends nothing and writes nothing to disk. After each step, the
+caller (group_runner.py) does the following:
+- It sends the responses in the list `responses`, which contains pairs of a request and its response.
+- It stores the records in the list `writes` in the journal, and then calls `Write.on_stored`. This call is
+  another step. It adds the responses that must wait until the records are on disk.
+- It calls `tick` at the time that `next_deadline()` returns.
 
 A client becomes a member of a group in these steps:
-1. A client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member id
-   (KIP-394). The id is *pending* until the client joins with it.
-2. The client sends JoinGroup with the id. When all members have joined, each response contains the generation, the
-   protocol and the leader. The response to the leader also contains the metadata of all members.
-3. The leader assigns the partitions to the members and sends the assignment with SyncGroup. The other members also send
-   SyncGroup, and wait for the assignment. Each member receives a response with its own partitions.
-4. Each member sends heartbeats to keep its session alive. If a response contains the error REBALANCE_IN_PROGRESS, the
-   member joins again.
+1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new
+   member id (KIP-394). This id is *pending* until the client uses it to join.
+2. The client sends JoinGroup with the new id. The coordinator responds when all members have joined. Each
+   response names the generation, the protocol and the leader. Only the leader also gets the metadata of all
+   members.
+3. The leader assigns the partitions to the members, and sends the assignment in SyncGroup. The other members
+   send SyncGroup without an assignment. The coordinator responds to each member with its own partitions.
+4. Each member sends heartbeats to keep its session alive. If a response contains the error
+   REBALANCE_IN_PROGRESS, the member sends JoinGroup again.
 
 With cooperative rebalancing (KIP-429), the members also send JoinGroup and SyncGroup, but they keep their partitions
 during a rebalance. In a first rebalance, a member gives up the partitions that must move. In a second rebalance, other
@@ -27,30 +29,31 @@ For example, a consumer with client id "app" joins an empty group. The first Joi
 of 3 s and contains generation 1.
 
 Invariant: a rebalance does not remove a member that sends its requests in time, unless the group has more than
-`group.max.size` members. The coordinator removes a member id in only these cases:
-- The member leaves, or an administrator removes the member.
+`group.max.size` members. The coordinator removes a member id only in these cases:
+- The member leaves, or an administrator removes it.
 - The session of the member ends.
 - The member does not send JoinGroup or SyncGroup in time.
-- The member joins again, but `group.max.size` other members have already joined. The response contains
-  GROUP_MAX_SIZE_REACHED.
-- A static member has restarted. A new member id replaces the old one (static_members.py). Requests with the old id fail
-  with FENCED_INSTANCE_ID.
+- The member sends JoinGroup, but `group.max.size` other members have already joined. The response contains the
+  error GROUP_MAX_SIZE_REACHED.
+- A static member restarts and gets a new member id. Requests with its old member id then fail with the error
+  FENCED_INSTANCE_ID (static_members.py).
 
-A group has four kinds of deadlines. `ClassicGroup.tick` acts on the deadlines "session" and "pending", and
-`Rebalance.tick` acts on "join" and "sync":
-    session      a member must send a request within its session timeout; otherwise the group removes the member
-    pending      a client that has received a member id must join with this id within the session timeout; otherwise the
-                 id becomes invalid
-    join         all members must send JoinGroup within the rebalance timeout; the group removes members that are late
-    sync         all members must send SyncGroup within the rebalance timeout; the group removes members that are late
+A group has four kinds of deadlines. `ClassicGroup.tick` handles the deadlines "session" and "pending", and
+`Rebalance.tick` handles "join" and "sync":
+    session      A member must send a request within its session timeout. Otherwise, the group removes the member.
+    pending      A client that has received a member id must join with it within the session timeout. Otherwise, the
+                 id becomes invalid.
+    join         All members must send JoinGroup within the rebalance timeout. The group removes members that are late,
+                 unless they are static.
+    sync         All members must send SyncGroup within the rebalance timeout. The group removes members that are late.
 
-A client that waits for the response to JoinGroup or SyncGroup cannot send heartbeats. So the session of its member does
-not end during this time. There is one exception: if the first JoinGroup request of a new member waits for 5 minutes,
-the group removes this member, because its client may have disconnected.
+While a client waits for the response to JoinGroup or SyncGroup, it cannot send heartbeats. The session of its
+member therefore cannot end during this time. There is one exception: the first JoinGroup request of a new
+member. If it waits for 5 minutes, the group removes the member, because its client has perhaps disconnected.
 
-The group never reads the system's clock itself, so that a test can set the time. The parameter `now` is a time in ms
-from a clock that never jumps. The group calls the function `clock` only for the time (ms since 1970) that it writes
-into its record. New member ids end with a random UUID (`uuid4`).
+The group never reads the system's clock, so a test can set the time. For deadlines, the caller passes `now`:
+the ms of a clock that never jumps. The group's journal record also contains the time of day. The group gets
+this time (ms since 1970) from the function `clock`. New member ids end with a random UUID (`uuid4`).
 
 Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-394, KIP-559, KIP-814.
 """
@@ -89,10 +92,10 @@ LONGEST_PREFIX = 255  # characters: a member id begins with at most this many ch
 
 
 class ClassicGroup:
-    """A classic group, which handles the requests of its members and decides who is a member.
+    """A classic group. It handles the requests of its members, and decides which clients are members.
 
     - `state` contains the members and the generation (state.py).
-    - `responses` contains the responses to send, and `writes` the records to write. Both lists belong to `state`.
+    - `responses` and `writes` are lists of `state`: the responses to send, and the records to write to the journal.
     - `_rebalance` decides when the next generation starts (rebalance.py).
     """
 
@@ -116,10 +119,10 @@ class ClassicGroup:
         return group
 
     def resume(self, now: int) -> None:
-        """Start the session of each member, after the broker has restored the group from the journal.
+        """Start the sessions of all members, after the broker has restored the group from the journal.
 
-        Each member must send a request within its session timeout. If the restored group has more members than
-        `group.max.size` allows now, start a rebalance, which leaves out some of the members.
+        Each member must then send a request within its session timeout. If the group has more than `group.max.size`
+        members, start a rebalance, in which at most this number of members can join.
         """
         for member in self.state.members:
             if member.deadline is None:
@@ -154,11 +157,10 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _accepts_joining_member(self, member_id: str) -> bool:
-        """Return whether a client with this member id may join: a group has at most `group.max.size` members.
+        """Return whether a client may join with this member id. The limit is `group.max.size` members.
 
-        While a rebalance waits for JoinGroup requests, only the members that have already joined this rebalance count.
-        At other times, all members count. A client whose member already counts may always join again, even if the group
-        is full.
+        While a rebalance waits for JoinGroup requests, only members that have already joined this rebalance count
+        toward the limit. At other times, all members count. A member that already counts may always join again.
         """
         if self.state.current is GroupState.EMPTY:
             return True
@@ -208,9 +210,9 @@ class ClassicGroup:
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
 
-        The request waits for the next generation in three cases: a rebalance waits for JoinGroup requests, the member's
-        metadata has changed, or the member is the leader of a Stable group. In these three cases, start a rebalance if
-        none is running. In every other case, answer with the current generation.
+        The request waits for the next generation while a rebalance waits for JoinGroup requests. It also waits if the
+        member's metadata has changed, or if the member leads a Stable group. For such a request, start a rebalance if
+        none is running. In all other cases, answer at once with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
         # When the leader of a Stable group sees that a topic of the group has changed, it sends a new JoinGroup
@@ -264,9 +266,10 @@ class ClassicGroup:
         """Accept every fetch of committed offsets. The classic protocol has no rule about who can fetch them."""
 
     def reads(self, topic: str) -> bool:
-        """Return whether the members of the group read the topic. Return True if this is unknown.
+        """Return whether members of the group read the topic. Also return True if the group does not know this.
 
-        It is unknown while the group has no protocol, or if the metadata of a member cannot be decoded.
+        The group does not know the topics while it has no protocol, or if it cannot decode the metadata of a member. A
+        group whose protocol type is not "consumer" reads no topic.
         """
         if self.protocol_type != CONSUMER:
             return False
@@ -313,7 +316,7 @@ class ClassicGroup:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Act on deadlines that have passed: remove pending ids and silent members, and continue the rebalance."""
+        """Handle deadlines that have passed: remove expired members and pending ids, and continue the rebalance."""
         for member_id in self.state.pending.expired(now):
             self.event_texts.append(f"no client joined with member id {member_id} in time")
             self.state.remove(member_id)
@@ -362,9 +365,9 @@ class ClassicGroup:
     def record_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of this group.
 
-        This classic group can replace a KIP-848 group with the same group id. Until the classic group has written a
-        record for the first time, the journal still contains the records of the KIP-848 group. During this time, the
-        result also contains the tombstones of these records (`replaced`).
+        A classic group can replace a KIP-848 group with the same group id. The journal contains the old records of the
+        KIP-848 group until the classic group writes its first record. If it has not done so yet, the result also
+        contains the tombstones for the old records (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

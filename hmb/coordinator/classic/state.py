@@ -1,8 +1,9 @@
 """The state of a classic group: its members, its generation, its protocol, and the record that stores them.
 
-Two classes share one `ClassicState`: `ClassicGroup` (group.py) changes its members, and `Rebalance` (rebalance.py)
-changes its generation. A change can have effects: responses to requests, records for the journal, and texts about
-events. Both classes add these effects to the lists `responses`, `writes` and `event_texts` of the state.
+`ClassicGroup` (group.py) and `Rebalance` (rebalance.py) use the same `ClassicState`. `ClassicGroup` changes the
+members, and `Rebalance` changes the generation. Neither class sends a response or writes a record itself.
+Instead, the classes append responses to the list `responses`, and records for the journal to the list `writes`.
+They append a text about each event to the list `event_texts`.
 
 For example, a group with two consumers is Stable in generation 3. The state of this group contains both members with
 their assignments, the protocol "range", and the time at which the group became Stable.
@@ -31,11 +32,12 @@ ClassicResponse: TypeAlias = JoinGroupResponse | SyncGroupResponse
 class ClassicState:
     """The members, the generation and the protocol of a classic group.
 
-    - `current` is the state of the group, for example Stable. `move` looks up each new state in the table `TRANSITIONS`
-      (states.py). `restore` and `continue_as_stable` do not use the table, because they set the first state.
+    - `current` is the state of the group, for example Stable. `move` takes the next state from the table
+      `TRANSITIONS` (states.py). `restore` and `continue_as_stable` set the first state, so they do not need the
+      table.
     - `protocol` is the protocol of the current generation, or None if the group has no generation.
-    - `pending` contains the ids that the group has sent to clients that have not joined yet. A pending id is never the
-      id of a member.
+    - `pending` contains new member ids. The group has sent each of these ids to a client, and waits until the
+      client joins with the id. Until then, the client is not a member.
     """
 
     def __init__(self, group_id: str, clock: Callable[[], int]) -> None:
@@ -119,9 +121,10 @@ class ClassicState:
     def queue_write(
         self, assignments: Mapping[str, bytes], on_stored: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
-        """Queue a write of the group's record. `assignments` maps each member id to the assignment in the record.
+        """Queue the group's record for a write to the journal. `assignments` maps each member id to its assignment.
 
-        If this group replaces a KIP-848 group, the write also deletes the records of the KIP-848 group.
+        This group can replace a group with another protocol, for example a KIP-848 group. The write then also deletes
+        the records of the old group, unless an earlier write has already deleted them.
         """
         value = encode_group(
             self.protocol_type,

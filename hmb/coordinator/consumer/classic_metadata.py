@@ -1,13 +1,16 @@
 """The additional data of those members of a KIP-848 group that use the classic protocol.
 
-During an online migration, some members of a KIP-848 group still use the classic protocol (hmb/coordinator/migration).
-The record of such a member also contains its session timeout, and its protocols with their metadata. The coordinator
-needs the protocols for two reasons: it reads the topics of the member from the metadata, and a downgrade creates a
-classic group from the protocols of all members.
+During an online migration, a group changes between the classic protocol and the protocol of KIP-848 while it is
+in use. Some members of a KIP-848 group then still use the classic protocol (hmb/coordinator/migration). The
+record of such a member also contains its session timeout, and its protocols with their metadata.
 
-For example, a member has the protocols ("range", ...) and ("cooperative-sticky", ...). The metadata of "range" is a
-`ConsumerProtocolSubscription` of version 3, which contains the topic "weather". The coordinator therefore also encodes
-the member's assignment in version 3.
+The coordinator needs the protocols for two reasons. First, the metadata contains the topics of the member.
+Second, the coordinator may have to convert the group back to a classic group (a downgrade). The classic group
+then needs the protocols of all members.
+
+For example, a member has the protocols ("range", ...) and ("cooperative-sticky", ...). The metadata of "range"
+is a `ConsumerProtocolSubscription` of version 3, which contains the topic "weather". This shows that the member
+understands version 3. So the coordinator also encodes the member's assignment in version 3.
 
 Source: Kafka's `ConsumerGroupMemberMetadataValue.ClassicMemberMetadata`.
 """

@@ -1,28 +1,31 @@
 """One KIP-848 group: the broker assigns the partitions, and each member moves to its assignment step by step.
 
-A member of a KIP-848 group sends only one kind of request, the heartbeat. The member epoch in the request has three
-special values: 0 means that the member joins, -1 means that the member leaves, and -2 means that a static member leaves
-but will join again. A positive epoch only means that the member is alive. The group handles a heartbeat in three parts:
-1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
-   epoch* increases by 1 (subscriptions.py).
-2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py). The
-   assignment epoch then becomes equal to the group epoch. Between two targets, the group waits at least
-   `group.consumer.assignment.interval.ms`.
-3. The member takes one step towards its target (member.py).
+A member takes part in a KIP-848 group with only one kind of request, the heartbeat. Each heartbeat contains a
+member epoch. A positive epoch shows that the member is alive. The other epochs have special meanings: 0 means
+that the member joins, -1 means that it leaves, and -2 means that a static member leaves but will join again.
+The group handles a heartbeat in three parts:
+1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the
+   *group epoch* increases by 1 (subscriptions.py).
+2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target*: the
+   partitions that each member will own (assignors.py). The assignment epoch then becomes equal to the group
+   epoch. The group computes at most one target in each `group.consumer.assignment.interval.ms`.
+3. The member takes one step towards its target. For example, it gives up a partition (member.py).
 
 For example, member A reads the two partitions of topic "weather". Member B joins with its first heartbeat, so the group
 epoch increases from 3 to 4. The assignor computes a new target assignment: partition 0 for A and partition 1 for B. The
 assignment epoch becomes 4.
 
-The group is a state machine that uses no threads or disks (`hmb/coordinator/group.py`). The broker sends the response
-to a heartbeat after the records in `writes` are on disk. The parameter `now` is a time in ms from a clock that never
-jumps. The function `clock` returns the time in ms since 1970.
+The group is a state machine that uses no threads or disks (`hmb/coordinator/group.py`). It only collects its
+records in the list `writes`. The broker stores these records on disk, and then sends the response to the
+heartbeat. The parameter `now` is a time in ms from a monotonic clock, which never goes back. The function
+`clock` returns the time in ms since 1970.
 
 Invariants:
-- Each partition is in the mapping `assigned` or `revoking` of at most one member, so no partition has two owners.
-- The epoch of a member is at most the assignment epoch.
-- If all changes of a group are stored and the coordinator restores the group from its records, the restored group is
-  equal to the old group.
+- Each partition is in the mapping `assigned` or `revoking` of at most one member, so no partition has two
+  owners.
+- The epoch of a member is never greater than the assignment epoch.
+- The records of a group describe its complete state. If all changes of a group are stored, the coordinator can
+  restore an equal group from its records.
 
 During an online migration, some members of the group use the classic protocol. The folder `migration` handles their
 requests, and calls `step` and `remove` of this class. When the last member with the KIP-848 protocol leaves, a classic
@@ -61,10 +64,11 @@ def keep_protocol(group: ConsumerGroup, leaving: Collection[str], now: int) -> G
 
 
 class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
-    """One KIP-848 group, which handles the requests of its members.
+    """A KIP-848 group, which handles the requests of its members.
 
-    - The object `subscriptions` increases the group epoch when the topics of the members have changed.
-    - `successor` is None, or the classic group that replaces this group after the current step.
+    - `subscriptions` contains the topics of the members. It increases the group epoch when these topics change.
+    - `successor` is usually None. If a classic group replaces this group after the current step, `successor` is the
+      classic group.
     """
 
     kind = GroupType.CONSUMER
@@ -80,9 +84,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> None:
         """Create an empty group.
 
-        Before the group removes members, it calls the function `downgraded` with itself, the ids of these members and
-        the time. If the other members can form a classic group (a downgrade), the function returns the classic group.
-        Otherwise it returns None.
+        If only members with the classic protocol remain, a classic group can replace this group (a downgrade). Before
+        this group removes members, it therefore calls `downgraded(group, leaving, now)`. The argument `group` is this
+        group, `leaving` contains the ids of the removed members, and `now` is the time. The function returns the
+        classic group, or None if a downgrade is not possible.
         """
         super().__init__(group_id, settings, topics, clock)
         self.deadlines: ConsumerDeadlines = ConsumerDeadlines()
@@ -106,8 +111,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
 
-        A regular expression matches only topics for which `may_describe` returns True. If this method raises
-        KafkaError, the group is unchanged.
+        If a member subscribes to a regular expression, it matches only topics for which `may_describe` returns True. If
+        this method raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
@@ -167,9 +172,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         now: int,
         may_describe: MayDescribe,
     ) -> ConsumerMember:
-        """Store the subscription, compute a new target assignment if one is due, and move the member one step.
+        """Store the member's subscription, and move the member one step towards its target assignment.
 
-        Return the member after this step. The caller must then call `state.finish`.
+        If the target assignment is outdated, the group first computes a new one (see `is_assignment_due`). Return the
+        member after the step. The caller must then call `state.finish`.
         """
         old_id = self.state.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
@@ -198,9 +204,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
 
     @property
     def is_assignment_due(self) -> bool:
-        """Whether the target assignment is outdated, and at least as old as `group.consumer.assignment.interval.ms`.
+        """Whether the group computes a new target assignment at the next heartbeat or JoinGroup request of a member.
 
-        If so, the next heartbeat or JoinGroup request of a member causes the group to compute a new target assignment.
+        This is true if the present target is outdated, and if the group computed it at least
+        `group.consumer.assignment.interval.ms` ago.
         """
         since = self.state.assignment_timestamp
         is_early = bool(since) and self._clock() < since + self.settings.assignment_interval
@@ -281,10 +288,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
             super().remove(member_ids, reason, now)
 
     def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
-        """Try to replace this group by a classic group without the members `leaving`. Return whether this is possible.
+        """Replace this group with a classic group without the members `leaving`. Return False if this is not possible.
 
-        The migration policy must allow the downgrade, and all other members must use the classic protocol. If the
-        method returns True, `successor` is the classic group.
+        The replacement is possible if the migration policy allows it, and if all other members use the classic
+        protocol. `successor` is then the classic group.
         """
         self.successor = self._downgraded(self, leaving, now)
         if self.successor is not None:

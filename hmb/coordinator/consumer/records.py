@@ -1,9 +1,9 @@
-"""Converts the members of KIP-848 groups to values of records, and values to members.
+"""Converts members of KIP-848 groups to the values of journal records, and converts these values to members again.
 
-The journal stores a group as many small records (modern/state.py). Three of these records belong to one member:
-its subscription, its target assignment and its current assignment. For example, a group has a thousand members, and one
-member gives up a partition with its heartbeat. The coordinator then writes only one record, the current assignment of
-this member.
+The journal stores a group as many small records (modern/state.py). Each member has three of these records: its
+subscription, its target assignment and its current assignment. A small change of the group therefore writes
+little. For example, if one of a thousand members gives up a partition, the coordinator writes only a new
+current assignment of this member.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -124,11 +124,12 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 
 
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
-    """Return the partitions in a record, each with the epoch in which the member received the partition.
+    """Return the partitions in a record. For each partition, return the epoch in which the member received it.
 
-    Kafka brokers older than version 4.3 write records without these epochs. For such a record, this function returns
-    `member_epoch`, the epoch of the member in this record, for each partition. The member may have received the
-    partition in an earlier epoch. The broker then rejects commits that the member has sent in this earlier epoch.
+    Kafka brokers older than version 4.3 do not store these epochs. For their records, the function returns
+    `member_epoch`, the member's epoch in the record, for every partition. This epoch can be too high, because the
+    member may have received the partition earlier. The broker then rejects commits that the member sent in the
+    earlier epoch, although it already owned the partition.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

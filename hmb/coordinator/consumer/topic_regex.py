@@ -74,11 +74,11 @@ class TopicRegex:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of an error in Kafka's words.
+    """Return the reason why RE2 rejects an expression, in the words of Kafka.
 
-    HMB uses the library RE2. Kafka uses RE2/J, which has other words for some errors. An RE2 message consists of a
-    reason, a colon, and the wrong part of the expression. If Kafka has the same words as RE2, return the RE2 message
-    unchanged.
+    HMB uses the library RE2, and Kafka uses RE2/J. The two libraries have different messages for some errors. A
+    message of RE2 consists of a reason, a colon, and the invalid part of the expression. If `KAFKAS_REASONS`
+    contains the reason, return Kafka's text for it. Otherwise return the whole message of RE2.
     """
     message = error.args[0]
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)

@@ -1,9 +1,10 @@
 """The records of `__consumer_offsets`, which restore the groups and the committed offsets after a restart.
 
-A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`. The key of
-a record identifies the changed object, for example a group. Only the newest record of each key is valid, so compaction
-can delete the older records of this key. A null value (a tombstone) deletes the object. The key and the value each
-begin with an int16, which selects the layout of the bytes after it:
+A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`.
+The key of a record identifies an object, for example a group, and the value contains its new state. Only the
+newest record of each key is valid, so compaction can delete the older records of this key. A null value (a
+tombstone) deletes the object. Each key and each value begins with an int16. This number determines which fields
+follow:
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
     value  int16 version                           the fields of the `...Value` class of the key
 
@@ -22,8 +23,8 @@ This module does not declare all record types of `__consumer_offsets`. The packa
 records of share groups (KIP-932) and of streams groups (KIP-1071). If a record has an unknown type, `decode_key` raises
 `UnknownRecordType`, and the reader of the log skips the record.
 
-Each `...Value` class has a class variable `written`: the version in which HMB writes new values. Kafka 4.3 writes the
-same version. HMB and Kafka 4.3 can both read values in all declared versions.
+HMB normally writes a value in the version that Kafka 4.3 writes. Each `...Value` class stores this version in
+the class variable `written`. HMB and Kafka 4.3 can both read all versions that the class declares (`versions`).
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """
@@ -192,8 +193,8 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a KIP-848 group and its subscription.
 
     Only a member that uses the classic protocol has `classic_member_metadata`. For every other member, the record
-    contains null in this tagged field. The record does not omit the field, because a reader would then use the field's
-    default, which is an empty struct and not null.
+    contains null in this tagged field. If the record omitted the field, a reader would use the field's default. The
+    default is an empty struct, and not null.
     """
 
     class ClassicMemberMetadata(Struct):

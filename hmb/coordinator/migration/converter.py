@@ -1,13 +1,14 @@
 """Makes classic groups and KIP-848 groups, and selects for each request the protocol of its group.
 
-Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. If a request uses a different
-protocol than the group, and the group is allowed to change its protocol, `GroupConverter` replaces this state machine.
-If the request fails, the group keeps its old state machine.
+Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. The class of the
+machine determines the protocol of the group. If a client sends a request of another protocol, `GroupConverter`
+replaces the machine by one for this protocol. It does so only if the group is allowed to change its protocol.
 
-For example, ConsumerGroupHeartbeat with epoch 0 arrives for a classic group with members. `consumer_heartbeat` makes a
-KIP-848 group with the same members (upgrade.py) and lets this new group handle the heartbeat. If the new group rejects
-the heartbeat, for example because it has too many members, the classic group stays. Otherwise the new group replaces
-the classic group.
+For example, a consumer joins a classic group that has members. The consumer uses the KIP-848 protocol, and
+sends ConsumerGroupHeartbeat with epoch 0. `consumer_heartbeat` makes a KIP-848 group with the same members
+(upgrade.py), and passes the heartbeat to this new group. If the new group accepts the heartbeat, it replaces
+the classic group. If it rejects the heartbeat, for example because it has too many members, the classic group
+stays.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ LOGGER = logging.getLogger(__name__)
 class GroupConverter:
     """Passes requests to classic groups and KIP-848 groups, and converts a group if a request requires this.
 
-    Some methods have a parameter `runner`. It is the `GroupRunner` of a group, and contains the lock and the state
-    machine of this group. The caller of such a method must hold this lock.
+    The parameter `runner` of some methods is a `GroupRunner`, which contains the state machine of one group and a
+    lock. The caller must hold this lock.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class GroupConverter:
         now: int,
         may_describe: MayDescribe,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Let a KIP-848 group handle a heartbeat. If the heartbeat joins a classic group, first convert the group.
+        """Pass a heartbeat to a KIP-848 group. If a member joins a classic group with it, convert the group.
 
         Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE, and the errors of `ConsumerGroup.heartbeat`.
         """
@@ -99,8 +100,8 @@ class GroupConverter:
     def _downgraded(self, group: ConsumerGroup, leaving: Collection[str], now: int) -> ClassicGroup | None:
         """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol.
 
-        If the members cannot be converted, log the error and return None. This method raises no error, because a
-        deadline can cause the downgrade: then no client waits for a response.
+        If the members cannot be converted, log the error and return None. A passed deadline can cause the downgrade.
+        Then no client waits for a response, so this method does not raise the error.
         """
         if not may_downgrade(group, leaving, self._settings.max_size):
             return None
@@ -117,12 +118,13 @@ class GroupConverter:
     ) -> None:
         """Pass a JoinGroup request to the group with the group id in the request. Raises KafkaError.
 
-        JoinGroup is a request of the classic protocol. The kind of the group decides what happens:
+        JoinGroup is a request of the classic protocol. The type of the group decides what happens:
 
-        - A classic group and a KIP-848 group with members handle the request.
-        - A KIP-848 group without members and a streams group without members become a classic group, which handles
-          the request. But if the request contains a member id, this method raises UNKNOWN_MEMBER_ID.
-        - A share group and a streams group with members send the error INCONSISTENT_GROUP_PROTOCOL.
+        - A classic group handles the request. A KIP-848 group with members handles it too.
+        - A KIP-848 group or a streams group without members becomes a classic group, which handles the request. But if
+          the request contains a member id, this method raises UNKNOWN_MEMBER_ID, because the group does not have this
+          member.
+        - A share group, or a streams group with members, answers with the error INCONSISTENT_GROUP_PROTOCOL.
         """
         runner.check_loaded()
         group = runner.machine
@@ -146,9 +148,10 @@ class GroupConverter:
         return runner.as_kind(ClassicGroup)
 
     def _replacing(self, group_id: str, tombstones: Sequence[KeyAndValue]) -> ClassicGroup:
-        """Return a new classic group. `tombstones` delete the records of the group that it replaces.
+        """Return a new classic group, which replaces a group with another protocol.
 
-        The first write of the classic group contains the tombstones. If this write fails, the next writes contain them.
+        `tombstones` delete the records of the old group from the journal. The first write of the classic group contains
+        the tombstones. If this write fails, the later writes contain them until one write succeeds.
         """
         classic = ClassicGroup(group_id, self._settings, self._clock)
 

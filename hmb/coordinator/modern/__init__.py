@@ -1,9 +1,9 @@
 """Modern groups: what KIP-848 groups, share groups and streams groups have in common.
 
-Kafka calls these three kinds of groups *modern*. In a classic group, one member computes the assignment. In a modern
-group, the broker computes a *target* assignment, and each member takes one step towards its target at each heartbeat.
-So all three kinds store members, epochs and a target, and remove a member that sends no heartbeat. This folder contains
-these common parts. The folders `consumer`, `share` and `streams` contain the parts in which the kinds differ:
+In a classic group, a member computes the assignment. In a *modern* group, the broker computes a *target* assignment. At
+each heartbeat, a member gives up or takes over some partitions or tasks, until it owns those of its target. Kafka has
+three kinds of modern groups. All of them store members, epochs and targets, and remove a member that sends no
+heartbeats. The code for this is in this folder. The code in which the kinds differ is in three other folders:
     folder     kind of group                members own        requests
     consumer   consumer groups (KIP-848)    partitions         ConsumerGroupHeartbeat
     share      share groups (KIP-932)       partitions         ShareGroupHeartbeat; several members share a partition

@@ -26,13 +26,13 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Check which fields of a heartbeat are empty, although they must contain a text.
+    """Check for each field of a heartbeat that must not be empty whether it is empty.
 
-    Return a dictionary with one item for each field. The key is the error message for an empty field, and the value is
-    True if the field is empty.
+    Return a dict: error message -> whether the field is empty. For example, the item for the group id is "GroupId
+    can't be empty." -> False.
 
-    If `needs_member_id` is False, the member id may be empty. Older consumers send no member id in their first
-    heartbeat.
+    If `needs_member_id` is False, the member id can be empty, because older consumers send no member id in their
+    first heartbeat.
     """
     return {
         "MemberId can't be empty.": needs_member_id and not request.member_id.strip(),

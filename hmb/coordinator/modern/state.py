@@ -1,9 +1,10 @@
 """The base class of the states of all modern groups: members, epochs, target assignment, and their records.
 
-A modern group (group.py) stores its members, epochs and target assignment in one object, whose class is a subclass
-of `ModernState`. During a request, the group calls methods of this object, and each method changes the state and
-creates the record of the change. At the end of the request, `finish` puts all these records into one `Write`. After a
-restart of the broker, or after a failed write, the object restores the group from its stored records.
+A modern group (group.py) has one object of a subclass of `ModernState`. This object contains the members, the
+epochs and the target assignment. During a request, the group calls methods of the object. Each method makes a
+change in memory, and creates a record that describes the change. At the end of the request, `finish` puts all
+these records into one `Write`, which the journal stores. After a restart of the broker, or after a failed
+write, the object restores the group from the stored records.
 
 Each kind of group has record types of its own. But five types occur in every kind, with the same meaning:
     name in RecordTypes   content
@@ -13,8 +14,9 @@ Each kind of group has record types of its own. But five types occur in every ki
     target                the target of one member
     current               the epoch of one member, and the partitions or tasks that it owns now
 
-For example, a member joins. The methods of `ModernState` create records of its subscription, of the new group epoch, of
-the target assignments and of its current assignment. The journal stores all these records in one batch.
+For example, when a member joins, the methods of `ModernState` create several records. These records contain the
+member's subscription, the new group epoch, the new target assignments, and the member's current assignment. The
+journal stores all of them in one batch.
 
 Source: KIP-848; Kafka's `ModernGroup`.
 """
@@ -56,9 +58,9 @@ TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or th
 class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members and their targets to records and back.
 
-    - `keys` contains all record types of the group, including those that only this kind of group has.
-    - A function whose name begins with `with_` takes a member and the value of a record. It returns a copy of the
-      member, which contains the fields of the record.
+    - `keys` contains all record types of this kind of group, also the types that the other kinds do not have.
+    - `with_metadata` and `with_current` have two arguments, a member and the value of a record. They return a copy
+      of the member, in which the values of the record replace the old values.
     """
 
     keys: Keys
@@ -77,9 +79,10 @@ class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
 
 
 class ModernState(ABC, Generic[MemberT, TargetT]):
-    """The members, the epochs and the target assignment of one group, and the records of its current step.
+    """The members, the epochs and the target assignment of one group, and the records of its changes.
 
-    `members` and `targets` have member ids as keys. Each key of `targets` is also a key of `members`.
+    `members` maps each member id to the member. `targets` maps member ids to target assignments. It contains no
+    member that `members` does not contain.
     """
 
     record_types: RecordTypes[MemberT, TargetT]
@@ -87,8 +90,9 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
         """Create the state of an empty group.
 
-        The function `resume` starts the sessions of all members again. After a failed write, this object restores the
-        group from its stored records, and then calls `resume(now)` with the current time in ms.
+        If the journal cannot write a change of the group, this object restores the group from its stored records. It
+        then calls `resume(now)`, where `now` is the current time in ms. The function `resume` starts a new session for
+        each member: the time within which the member must send its next heartbeat.
         """
         self.group_id = group_id
         self.event_texts: list[str] = []
@@ -161,8 +165,9 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def all_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of the group.
 
-        The list begins with tombstones for records that the group in memory no longer has, but that may still be on
-        disk.
+        Some records can be on disk although the group in memory no longer needs them. For example, a member has left,
+        and the tombstones for its records are not yet on disk. The tombstones for such records are at the start of the
+        list.
         """
         of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
         known = [*of_members, *self.tombstones()]
@@ -208,9 +213,9 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         return self.record_types.group.value(**fields)
 
     def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts.
+        """Restore a part of the group from a record of the journal when the broker starts.
 
-        The journal yields one record for each key, in any order.
+        For each key, the journal passes only the newest record. The records can come in any order.
         """
         self._steps.replay(key, value)
         self._restore(key, value)

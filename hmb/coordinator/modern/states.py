@@ -1,13 +1,15 @@
 """Declares the states of a KIP-848 group or a share group.
 
-The state of a group is not stored. The broker derives it from the members and from two epochs. The group epoch
-increases with each change of the group. The assignment epoch is the group epoch for which the assignor has computed the
-target assignment. The list `GROUP_STATES` contains a condition for each state. The first state whose condition is true
-is the state of the group. A streams group has one more state (streams/states.py).
+The broker does not store the state of a group. It computes the state from the members and from two epochs. The
+*group epoch* increases with each change of the group. The *assignment epoch* is the group epoch for which the
+broker has computed the newest target assignment. The list `GROUP_STATES` contains pairs of a state and a
+condition. The group is in the first state whose condition is true. A streams group has an additional state
+(streams/states.py).
 
-For example, group "readers" has group epoch 5 and assignment epoch 4, so its state is Assigning. The assignor computes
-a target assignment, and the assignment epoch becomes 5. The state is Reconciling until each member is Stable in epoch
-5.
+For example, the group "readers" has group epoch 5 and assignment epoch 4, so its state is Assigning. The
+assignor then computes a target assignment for epoch 5, and the assignment epoch becomes 5. The state of the
+group is now Reconciling. When every member owns its part of the target assignment in epoch 5, the state becomes
+Stable.
 
 Source: KIP-848; Kafka's `ConsumerGroup.maybeUpdateGroupState`.
 """

@@ -5,9 +5,9 @@ record therefore delays all later records of its partition. A *share group* work
 same partition, and the broker delivers each record to one of them. A member acknowledges each record separately: it
 accepts, releases or rejects the record. If a member crashes, the broker delivers the member's records to other members.
 
-A partition that a share group reads is a *share-partition*. This package has two parts. One part assigns partitions to
-the members of a group: it handles heartbeats. The other part stores the delivery state of each record: it handles
-fetches and acknowledgements. The arrows show which module calls which module:
+A partition that a share group reads is a *share-partition*. This package has two parts. The first part handles
+heartbeats, and assigns partitions to the members of a group. The second part handles fetches and acknowledgements, and
+stores the delivery state of each record. Each arrow points from a request or a module to the module that is called:
     a heartbeat                      ->  requests  ->  group
     a fetch or an acknowledgement    ->  partitions  ->  in_flight
                                             |
@@ -17,9 +17,10 @@ Another package, `hmb.broker.share`, reads the log when a member fetches. It als
 that the broker stores between two fetches of a member.
 
 For example, the members A and B read orders-0. A acquires the records 100 to 109, and B acquires 110 to 119. B accepts
-its records first. A accepts 100 to 104 and crashes. The connection of A ends, so the broker releases 105 to 109
-immediately, and they are Available again. If A hangs, its connection stays open. The acquisition locks on 105 to 109
-then time out after 30 s. In both cases, B then acquires 105 to 109, and their delivery count becomes 2.
+all its records before A accepts any record. A then accepts 100 to 104 and crashes. The connection of A ends, so the
+broker releases 105 to 109 immediately: their state becomes Available again. If A hangs instead, its connection stays
+open. The broker then releases 105 to 109 when their acquisition locks time out, after 30 s. After a crash and after a
+timeout, B acquires 105 to 109. This is the second delivery of these records, so their delivery count becomes 2.
 
 If a member crashes or releases a record, the broker delivers the record again. A group can therefore receive a record
 more than once. It can also receive a record after other records that have greater offsets. If no member accepts the

@@ -1,15 +1,18 @@
 """The assignor of share groups: it decides which members read which partitions.
 
-Several members of a share group may read the same partition, so a group can have more members than partitions. The
-*readers* of a topic are the members that subscribe to the topic. For each topic, the assignor does one of two things:
-- If the topic has as many partitions as readers, or more partitions, each partition goes to one reader.
-- If the topic has fewer partitions than readers, each reader gets one partition, so several readers share a partition.
+Several members of a share group may read the same partition, so a group can have more members than partitions.
+The *readers* of a topic are the members that subscribe to the topic. The assignor looks at each topic
+separately:
+- If the topic has at least as many partitions as readers, each partition goes to one reader. A reader can get
+  several partitions.
+- If the topic has fewer partitions than readers, each reader gets one partition. Several readers then share a
+  partition.
 
 For example, topic "orders" has 2 partitions. With the members A, B, C and D, A and C read partition 0, and B and D read
 partition 1. When C and D leave, A reads partition 0 and B reads partition 1.
 
-In a share group, a member gets a partition without waiting until another member gives up the partition. A move of a
-partition therefore costs little, and the assignor does not try to keep earlier assignments.
+In a share group, a member can read a new partition at once, even if another member still reads this partition.
+So it costs little to move a partition, and the assignor does not try to keep earlier assignments.
 
 Source: KIP-932; Kafka's `SimpleAssignor`.
 """

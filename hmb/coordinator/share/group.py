@@ -1,16 +1,18 @@
 """One share group: its members, and the partitions that the broker assigns to them.
 
-A member of a share group sends the heartbeat ShareGroupHeartbeat, like a member of a KIP-848 group (consumer/group.py).
-Two things are simpler here. First, several members may read one partition, so a member takes over its new assignment
-immediately. Second, the members do not commit offsets. Instead, the share coordinator stores which records of each
-partition the group has processed (coordinator.py).
+Share groups and KIP-848 groups (consumer/group.py) are similar: their members send heartbeats, and the broker
+assigns partitions to the members. But share groups are simpler in two ways. First, several members may read the
+same partition. A member therefore does not have to wait until other members give up a partition. Second, the
+members do not commit offsets. Instead, the share coordinator stores which records the group has processed
+(coordinator.py).
 
-Before a member reads a partition, the share coordinator must create the state of this share-partition. A heartbeat
-therefore has two parts:
-1. `uninitialized` returns the subscribed partitions that have no state yet. The share coordinator creates their states.
-   The group then adds these partitions to its list of share-partitions (`set_initialized`).
-2. `heartbeat` stores the subscription, computes a new assignment of all partitions if necessary, and returns the
-   member's assignment.
+A *share-partition* is a partition as one share group sees it. Its state says which records the group has
+processed. The share coordinator must create this state before a member reads the partition. The group therefore
+handles a heartbeat in two parts:
+1. `uninitialized` returns the partitions that the members subscribe to and that have no state yet. The share
+   coordinator creates these states. Then `set_initialized` adds the partitions to the group's share-partitions.
+2. `heartbeat` stores the member's subscription. If necessary, it computes a new assignment for all members. It
+   returns the member's assignment.
 
 For example, member A joins and subscribes to "orders" with 2 partitions. The share coordinator creates two states. The
 assignor assigns both partitions to A. When member B joins, A keeps partition 0 and B gets partition 1.
@@ -56,10 +58,10 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
-        """Return the subscribed partitions that have no state yet.
+        """Return the partitions that the group's members subscribe to and that have no state yet.
 
-        The topics in `request` count as subscribed, although the group has not stored this subscription yet. Raises
-        NOT_COORDINATOR if the group was deleted.
+        The result includes the partitions of the topics in `request`, although the group has not stored this
+        subscription yet. If the member leaves, the result is empty. Raises NOT_COORDINATOR if the group was deleted.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)
@@ -70,9 +72,10 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
         return [partition for partition in partitions if partition not in self.state.initialized]
 
     def set_initialized(self, partitions: Iterable[PartitionId]) -> None:
-        """Add these partitions to the group's share-partitions, because their states now exist.
+        """Add these partitions to the group's share-partitions. Their states must already exist.
 
-        The group epoch increases, so a later heartbeat computes a new assignment.
+        The group epoch increases. The current assignment is then outdated, so a later heartbeat computes a new
+        one.
         """
         topics = [topic for each in {part.topic_id for part in partitions} if (topic := self._topics.by_id(each))]
         known = {topic.id for topic in topics}
@@ -147,9 +150,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
             self.state.increase_epoch(found)
 
     def _assign_if_due(self, interval: int) -> None:
-        """If the assignment is outdated, compute a new one. Two assignments are at least `interval` ms apart.
+        """If the assignment is outdated, compute a new one, but not within `interval` ms after the last one.
 
-        If no member has an assignment yet, the group computes the first assignment immediately.
+        If no member has an assignment yet, compute the first assignment immediately.
         """
         now = self._clock()
         is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval

@@ -1,11 +1,12 @@
 """The records of `__consumer_offsets` that restore the share groups after a restart.
 
-Like a KIP-848 group, a share group is stored in several records, one for each object. The module
-`hmb.coordinator.journal.records` explains what the key and the value of a record are:
+Like a KIP-848 group, a share group is stored in several records. A *target* is the list of partitions that the
+coordinator has chosen for a member. The module `hmb.coordinator.journal.records` explains what the key and the
+value of a record are:
     type      object                     key -> value
     10        a member                   group, member -> its client and its subscription
     11        the group                  group -> group epoch
-    12        all targets                group -> the group epoch for which the targets were computed
+    12        all targets                group -> the group epoch for which the coordinator computed the targets
     13        a member's target          group, member -> the partitions that the coordinator has chosen for the member
     14        a member's assignment      group, member -> the member epoch and the partitions that the member reads
     15        the share-partitions       group -> the partitions whose state the share coordinator stores

@@ -44,17 +44,17 @@ class ShareMember:
         )
 
     def check_epoch(self, epoch: int) -> None:
-        """Check the epoch of a heartbeat. Raises FENCED_MEMBER_EPOCH.
+        """Check the epoch in a heartbeat. Raises FENCED_MEMBER_EPOCH if the epoch is not valid.
 
-        Epoch 0 and the current epoch are valid. The previous epoch is also valid, because the member may have missed
-        the response with the current epoch.
+        A member sends epoch 0 to join, and later its current epoch. Its previous epoch is also valid, because the
+        response with the current epoch may have been lost.
         """
         if epoch not in (0, self.epoch, self.previous_epoch):
             raise fenced(GroupType.SHARE, epoch, self.epoch)
 
     @property
     def revocation_timeout(self) -> int | None:
-        """Always None: several members may read one partition, so the coordinator never revokes a partition."""
+        """Always None: members may share a partition, so the coordinator never waits until a member gives one up."""
         return None
 
     def is_reconciled_to(self, epoch: int) -> bool:

@@ -1,27 +1,29 @@
 """Stores the share-partitions that this broker leads. The threads of many connections use them at the same time.
 
-The lock of a `SharePartition` lets only one thread at a time change its records in flight (in_flight.py). The share
-coordinator (coordinator.py) stores each change on disk.
+Each `SharePartition` has a lock, so that only one thread at a time changes the share-partition's records in
+flight (in_flight.py). The share coordinator (coordinator.py) stores each change on disk.
 
-An *acquisition lock* is not a lock between threads. It means that a member has acquired a record, so no other member
-can acquire the record. The lock times out after a limited time. A timer then calls `SharePartition.wake`, and the
-record usually becomes Available again.
+An *acquisition lock* is not a lock between threads. It reserves a record for the member that has acquired the
+record: no other member can acquire it. If the member does not acknowledge the record in time, the lock times
+out, and a timer calls `SharePartition.wake`. The record then becomes Available again, unless the group has
+already delivered it too often.
 
 A thread that waits for records of a share-partition has a watcher in `SharePartition.watchers`. The `SharePartition`
 wakes all watchers when records may be Available again.
 
-A method whose name begins with `begin_` adds the change to the journal's queue and returns before the change is on
-disk. The caller then calls `finish`, which waits for the disk. During this wait, the caller holds no lock. A caller
-with acknowledgements for several partitions first calls `begin_acknowledge` for all of them, so they can share one
-sync.
+A method whose name begins with `begin_` puts its change into the journal's queue, and does not wait for the
+disk. The caller then calls `finish`, which waits until the change is on disk. During this wait, the caller
+holds no lock. A caller that acknowledges records of several partitions first calls `begin_acknowledge` for each
+partition, and only then `finish`. The journal can then write all these changes with one sync.
 
 For example, member A acknowledges the records 100 to 104 of orders-0. The thread of its connection takes the lock,
 changes the state of these records to Acknowledged, adds one record to the journal's queue, and releases the lock.
 Member B can now acquire other records, while A's thread waits for the disk.
 
-If the share coordinator cannot store a change, the broker discards the share-partition. The next request loads the
-share-partition again from the stored state. This state does not contain which records were Acquired, so they are
-Available again. The broker can therefore deliver a record once more, but no record is lost.
+If the share coordinator cannot store a change, the state in memory differs from the state on disk. The broker
+then discards the share-partition from memory, and the next request loads the stored state. The stored state
+does not show which records were Acquired, so these records become Available again. The broker can therefore
+deliver a record twice, but no record is lost.
 """
 
 from __future__ import annotations
@@ -50,8 +52,9 @@ LOGGER = logging.getLogger(__name__)
 class ReadBatches(Protocol):
     """The record batches that a fetch has read from a log.
 
-    `offsets` contains the range of offsets of each batch. `aborted` contains the ranges of offsets that belong to
-    aborted transactions, if the group reads only committed records. The group must not deliver these records.
+    `offsets` contains the range of offsets of each batch. `aborted` is empty if the group also reads uncommitted
+    records. Otherwise it contains the offset ranges of aborted transactions. The group must not deliver their
+    records.
     """
 
     @property
@@ -65,9 +68,9 @@ ReadT = TypeVar("ReadT", bound=ReadBatches)
 
 
 class Acquisition(NamedTuple):
-    """How many records a member wants to acquire: at most `records`.
+    """A member's request for at most `records` records.
 
-    If `is_strict` is false, the member can get more records, because the broker then does not divide a record batch.
+    If `is_strict` is false, the broker does not divide record batches. The member can then get more records.
     """
 
     member: str
@@ -76,12 +79,12 @@ class Acquisition(NamedTuple):
 
 
 class SharePartition:
-    """One share-partition. Thread-safe.
+    """One share-partition: a partition that a share group reads. Thread-safe.
 
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
     - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`.
-    - An acquisition lock ends early when the member acknowledges the record. `due` then stays the same. So the timer
-      sometimes calls `wake` although no acquisition lock has timed out. In this case, `wake` changes no record.
+    - If a member acknowledges a record in time, the record's acquisition lock ends, but `due` stays the same. So
+      the timer sometimes calls `wake` although no lock has timed out. `wake` then changes no record.
     """
 
     def __init__(
@@ -111,11 +114,11 @@ class SharePartition:
     def begin_acquire(
         self, wanted: Acquisition, read: Callable[[int], ReadT | None]
     ) -> tuple[list[Run], ReadT | None, QueuedRecords | None]:
-        """Acquire records for a member.
+        """Acquire records for a member. Return them as runs, with the result of `read`, and the change to store.
 
-        This method calls `read` with the offset of the first record that a member can acquire. `read` returns the
-        record batches from this offset on, or None if it finds none. Return the acquired records (as runs), the result
-        of `read`, and the change that the caller must pass to `finish`.
+        A run is a range of records with the same state. The method passes to `read` the offset of the first record that
+        a member can acquire. `read` returns the record batches from this offset on, or None if the log contains none.
+        The caller must pass the change to `finish`.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
@@ -158,7 +161,8 @@ class SharePartition:
     def finish(self, queued: QueuedRecords | None) -> None:
         """Wait until the change `queued` is on disk. If `queued` is None, return immediately.
 
-        If the write fails, raise KafkaError. The broker must then load the stored state again.
+        Raises KafkaError if the write fails. The records in memory then differ from the stored state, so the broker
+        must load the stored state again.
         """
         if queued is not None:
             try:
@@ -181,7 +185,7 @@ class SharePartition:
             return list(self._records)
 
     def _enqueue(self) -> QueuedRecords | None:
-        """Add all changes since the last call to the journal's queue. Set the timer to the next lock timeout.
+        """Put all new changes into the journal's queue. Set the timer to the next timeout of an acquisition lock.
 
         The caller must hold the lock of the share-partition.
         """
@@ -209,11 +213,10 @@ class SharePartitions:
     ) -> None:
         """Create an empty table.
 
-        `settings` is a function. It takes a group id, and returns the settings of this group.
+        The function `settings` takes a group id, and returns the settings of this group.
 
-        `first_offset` is a function, too. It takes a log and a group's setting `share.auto.offset.reset`. It returns
-        the offset at which the group begins to read this log. The table calls `first_offset` when a group reads a log
-        for the first time.
+        The table calls the function `first_offset` when a group reads a log for the first time. The function takes the
+        log and the group's setting `share.auto.offset.reset`. It returns the offset at which the group begins to read.
         """
         self._coordinator = coordinator
         self._settings = settings

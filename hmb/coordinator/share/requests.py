@@ -1,7 +1,9 @@
 """Handles the requests for share groups: heartbeats of members, and requests of administrators.
 
-`ShareGroupRequests` calls three objects: the table of all groups (`GroupCoordinator`), the share coordinator, which
-stores the states of share-partitions, and the table of the share-partitions that members read (`SharePartitions`).
+A `ShareGroupRequests` object uses three other objects:
+- `GroupCoordinator` contains all groups.
+- `ShareCoordinator` stores the states of share-partitions on disk.
+- `SharePartitions` contains, in memory, the share-partitions that members are reading.
 
 Source: KIP-932; Kafka's `GroupCoordinatorService`.
 """
@@ -74,8 +76,9 @@ class ShareGroupRequests:
     def _as_share(self, runner: GroupRunner, *, creates: bool) -> ShareGroup:
         """Return the group as a share group. The caller must hold the group's lock.
 
-        A group that was just created has no protocol yet. If `creates` is true, such a group becomes a share group.
-        Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
+        If `creates` is true and the group has no type yet, because it is new, it becomes a share group. Raises
+        GROUP_ID_NOT_FOUND if the group is not a share group, and COORDINATOR_NOT_AVAILABLE if another thread has just
+        deleted the group.
         """
         if creates:
             runner.check_loaded()
@@ -121,8 +124,8 @@ class ShareGroupRequests:
     def alter_offsets(self, group_id: str, offsets: Sequence[NewOffset]) -> None:
         """Change the start offsets of share-partitions. If the group does not exist, create it.
 
-        Raises GROUP_ID_NOT_FOUND if the group has another protocol. Also raises NON_EMPTY_GROUP, and the errors of
-        `ShareCoordinator.initialize`.
+        Raises GROUP_ID_NOT_FOUND if the group is not a share group, and NON_EMPTY_GROUP if the group has members. Also
+        raises the errors of `ShareCoordinator.initialize`.
         """
         runner = self._groups.find_or_make(group_id)
         runner.step(lambda now: check_empty(self._as_share(runner, creates=True)))

@@ -1,4 +1,4 @@
-"""Lists the addresses of a streams group's processes, with the partitions about which each process answers queries.
+"""Lists the address of each process in a streams group, with the partitions for which the process answers queries.
 
 A process of a Kafka Streams application can answer queries about its states (*interactive queries*), for example about
 the count of a word. Each process has only the states of its own tasks, so a query must go to the right process. The

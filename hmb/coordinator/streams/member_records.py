@@ -1,8 +1,8 @@
 """Converts the members of a streams group to values of records, and back.
 
-The current record of a member contains its tasks grouped by subtopology. For example, the member received the active
-task 0_0 in epoch 4 and the active task 0_1 in epoch 5. The record contains both tasks as one `TaskIds` with the
-partitions [0, 1] and the epochs [4, 5].
+The record of a member's current tasks contains one list of tasks for each subtopology. For example, the member
+received task 0_0 (subtopology 0, partition 0) in epoch 4, and task 0_1 in epoch 5. Both are active tasks. The
+record contains one `TaskIds` object for both, with the partitions [0, 1] and the epochs [4, 5].
 
 Source: KIP-1071; Kafka's `StreamsCoordinatorRecordHelpers`.
 """
@@ -126,7 +126,10 @@ def _standby(owned: OwnedTasks) -> list[CurrentTasks]:
 
 
 def _owned(active: Iterable[CurrentTasks], standby: Iterable[CurrentTasks], member_epoch: int) -> OwnedTasks:
-    """Return the tasks in a record. If the record contains no epoch for a task, use the epoch of the member."""
+    """Return the tasks from a record, with the epoch in which the member received each active task.
+
+    A record without these epochs can exist. The function then uses `member_epoch` for all its active tasks.
+    """
     epochs: dict[TaskId, int] = {}
     for each in active:
         known = each.assignment_epochs or [member_epoch] * len(each.partitions)

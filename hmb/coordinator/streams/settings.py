@@ -11,10 +11,10 @@ STANDBY_REPLICAS = "num.standby.replicas"  # the name under which a group stores
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupSettings(ModernGroupSettings):
-    """The values of a group's settings whose names begin with `streams.`. Times are in ms.
+    """The settings of a streams group. In Kafka, the names of these settings begin with `streams.`.
 
-    - `standby_replicas`: how many standby copies each task with a state has.
-    - `initial_delay`: how long an empty group waits for more members after its first member has joined.
+    - `standby_replicas`: the number of standby copies of each stateful task.
+    - `initial_delay`: how long (ms) an empty group waits for more members after its first member has joined.
     """
 
     standby_replicas: int

@@ -24,7 +24,11 @@ from hmb.protocol.messages.streams_group_heartbeat import TaskIds
 
 
 class TaskId(NamedTuple):
-    """The id of a task: its subtopology, and the number of the partition that it reads in each source topic."""
+    """The id of a task: the id of a subtopology, and a partition number.
+
+    The task reads the partition with this number in each source topic of the subtopology. For example, task 0_2
+    reads partition 2 of each source topic of subtopology "0".
+    """
 
     subtopology: str
     partition: int
@@ -42,7 +46,11 @@ class TasksOfSubtopology(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one member, grouped by role. They are its target tasks, or the tasks that its heartbeat lists."""
+    """The tasks of one member, grouped by role (active or standby).
+
+    They are either the target tasks, which the coordinator has chosen for the member, or the tasks in the member's
+    heartbeat.
+    """
 
     active: frozenset[TaskId] = frozenset()
     standby: frozenset[TaskId] = frozenset()
@@ -52,7 +60,8 @@ class Tasks:
 class OwnedTasks:
     """The tasks that the coordinator has given to one member.
 
-    `active` also contains the epoch in which the member received each task.
+    `active` maps each active task to the epoch in which the member received the task. `standby` contains only the
+    ids of the standby tasks.
     """
 
     active: Mapping[TaskId, int] = field(default_factory=dict)

@@ -1,24 +1,24 @@
 """Checks the topics of a topology, and decides which internal topics the broker must create.
 
-A topology names the topics that it needs, but not the number of partitions of each internal topic. `configure` decides
-these numbers by four rules:
+A topology names the topics that it needs, but often not the partition counts of its internal topics. `configure`
+determines these counts by four rules:
 1. All source topics must exist.
-2. A repartition topic has the number of partitions that the application chooses. If the application chooses no number,
-   one subtopology decides it: the subtopology that writes the repartition topic. The repartition topic then has as many
-   partitions as the largest topic that this subtopology reads.
+2. The application can choose the count of a repartition topic. Otherwise, `configure` looks at the subtopology that
+   writes the repartition topic, and finds the largest topic that this subtopology reads. The repartition topic gets the
+   count of this largest topic.
 3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key,
-   so these records must be in partitions with the same number. All topics of a copartition group therefore have the
-   same number of partitions. If a source topic belongs to the copartition group, the source topic determines the
-   number.
+   so these records must be in partitions with the same number. All topics of the group must therefore have the same
+   count. If the group contains a source topic, the count of the source topic applies.
 4. A changelog topic has one partition for each task of its subtopology.
 
 For example, topic "lines" has 4 partitions. Subtopology "0" reads "lines" and writes "count-repartition", so
 "count-repartition" also has 4 partitions. Subtopology "1" reads "count-repartition", so this subtopology has 4 tasks,
 and its changelog topic has 4 partitions.
 
-`configure` stops at the first kind of problem that it finds, in this order: missing source topics, wrong numbers of
-partitions, missing internal topics. If a topology can never run, `configure` raises STREAMS_INVALID_TOPOLOGY. HMB also
-refuses a topology with more than `MAX_TASKS` tasks, so that a small request cannot fill the memory.
+`configure` first looks for missing source topics, then for wrong numbers of partitions, and then for missing internal
+topics. It reports only the first kind of problem that it finds. For a topology that can never run, `configure` raises
+STREAMS_INVALID_TOPOLOGY. HMB raises this error also for a topology with more than `MAX_TASKS` tasks. Without this
+limit, a small request could create so many tasks that the broker's memory is full.
 
 Source: KIP-1071; Kafka's `InternalTopicManager`.
 """
@@ -59,11 +59,14 @@ class TopicProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTopology:
-    """A topology for which the broker has checked the topics.
+    """The result of a check of a topology's topics.
 
-    - `tasks` contains the number of tasks of each subtopology. `internal` contains the internal topics by name. Both
-      are empty if source topics are missing or a topic has a wrong number of partitions.
+    - `tasks` contains the number of tasks of each subtopology.
+    - `internal` contains the internal topics by name.
     - `missing` contains the internal topics that do not exist yet.
+    - `problem` is the reason why the topology cannot run yet. If it can run, `problem` is None.
+
+    If a source topic is missing, or a topic has a wrong number of partitions, only `problem` is set.
     """
 
     tasks: Mapping[str, int] = field(default_factory=dict)
@@ -109,8 +112,8 @@ def configure(topology: Topology, topics: ClusterTopics) -> ConfiguredTopology:
 class _Counts:
     """Computes the number of partitions of each topic that a topology needs.
 
-    `decided` maps the name of a repartition topic to its number of partitions, as soon as this number is known. A
-    *repartition topic* is an internal topic: one part of the application writes it, and another part reads it.
+    A *repartition topic* is an internal topic: one part of the application writes it, and another part reads it.
+    The dictionary `decided` contains those repartition topics whose number of partitions is already known.
     """
 
     def __init__(self, topology: Topology, topics: ClusterTopics) -> None:
@@ -138,10 +141,11 @@ class _Counts:
                 raise invalid_topology(f"No source topics found for subtopology {each.subtopology_id}")
 
     def decide_repartition_topics(self) -> None:
-        """Decide the partition counts of all repartition topics.
+        """Determine the partition counts of all repartition topics. Raises STREAMS_INVALID_TOPOLOGY.
 
-        The count of one topic may depend on the count of another one. Each round of the loop therefore decides those
-        counts that depend only on known counts.
+        The count of a repartition topic depends on the topics that its writer reads. Some of them may be repartition
+        topics whose counts are not known yet, so the loop runs in rounds. In each round, a topic gets its count if the
+        writer reads at least one topic with a known count.
         """
         while open_topics := {
             name: each
@@ -174,12 +178,18 @@ class _Counts:
                 self._enforce(sources, own)
 
     def _enforce(self, sources: list[str], repartition: list[str]) -> None:
-        """Give all topics of a copartition group the same partition count. A task joins these topics by key.
+        """Give all repartition topics of a copartition group the same partition count.
 
-        `sources` and `repartition` are the names of the group's source topics and repartition topics. The count is that
-        of the source topics. If the group has no source topic, the count is the one that the application has chosen for
-        a repartition topic. If no count is chosen, the count is the largest one of the repartition topics. Raises
-        TopicProblem if source topics have different counts, or if a chosen count differs from the count of the group.
+        The application joins the topics of a group by key, so all of them must have the same count. `sources` contains
+        the names of the group's source topics, and `repartition` the names of its repartition topics. The count is that
+        of the first of these topics that exist:
+
+        1. the source topics of the group
+        2. the repartition topics for which the application has chosen a count
+        3. the repartition topic with the most partitions
+
+        Raises TopicProblem if the source topics have different counts, or if a count that the application has chosen
+        differs from the count of the group.
         """
         fixed = [name for name in repartition if self._repartition[name]]
         count = self._common(sources) or self._common(fixed) or max(map(self._count, repartition), default=0)

@@ -36,7 +36,7 @@ def invalid_topology(why: str) -> KafkaError:
 
 
 def topology_of(request: StreamsGroupHeartbeatRequest.Topology) -> Topology:
-    """Convert the topology in a heartbeat request to the value of the journal record in which the group stores it."""
+    """Convert the topology in a heartbeat request to the value of a record, so that the group can store it."""
     return Topology(epoch=request.epoch, subtopologies=request.subtopologies)
 
 

@@ -1,28 +1,29 @@
 """The transaction coordinator: all transactional ids of the broker, which the threads of all connections share.
 
-The module transactional_id.py computes the new value of a transactional id. This module stores the new value in three
-steps:
-1. The thread of the request takes the lock of the id, computes the new value, and adds the record of the new value to
-   the journal's queue.
-2. The thread releases the lock and waits until the record is on disk.
-3. The thread takes the lock again and replaces the old value in memory.
+The value of a transactional id is the state of its producer and of its transaction. The module
+transactional_id.py computes a new value, and this module stores it in three steps:
+1. The thread that handles the request takes the lock of the transactional id and computes the new value. It
+   adds a record with this value to the journal's queue.
+2. The thread releases the lock, and waits until the record is on disk.
+3. The thread takes the lock again, and replaces the old value in memory.
 
-A transactional id is *moving* while a thread stores the new value of the id. During this time, other requests for the
-same id fail with CONCURRENT_TRANSACTIONS. Requests that add partitions with transaction version 2 (KIP-890) are an
-exception: such a request first waits until the id is not moving any more, but for at most ADD_PATIENCE. The reason:
-with version 2, a Produce request and a TxnOffsetCommit request of one producer often arrive together, and both add a
-partition. Without the wait, one of the two requests would fail.
+While a thread stores a new value of a transactional id, other requests for this id fail with
+CONCURRENT_TRANSACTIONS. Transaction version 2 (KIP-890) has an exception. With version 2, a Produce request and
+a TxnOffsetCommit request of one producer often arrive together, and both add a partition. If one of them
+failed, the producer would have to send it again. The second request therefore waits for the first one, but for
+at most ADD_PATIENCE.
 
-A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
-EndTxn request makes these writes one after the other and then sends the response. When the producer receives the
-response, readers can already see the result of the transaction. If the broker crashes, or the write of a marker or of
-the completion fails, the decision remains valid. The broker makes the remaining writes later, in its housekeeper thread
-or at its next start.
+A transaction ends in three steps: the broker stores the decision to commit or abort, writes a marker into each
+partition, and stores the completion. The thread that handles the EndTxn request tries all three steps before it
+sends the response. So readers can usually see the result of the transaction when the producer receives the
+response. After the first step, the decision is final. If the broker crashes or a later write fails, the broker
+repeats the missing steps in its housekeeper thread or at its next start.
 
-A thread that appends records of a transaction holds the lock of the transactional id (`writing`). A thread that decides
-to commit or abort the transaction needs the same lock. Each record is therefore appended before the decision, or the
-broker rejects the record. Without this lock, a late record could be appended after the marker and open the transaction
-again. Such a *hanging transaction* (KIP-890) would never get a marker.
+A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
+open the transaction again, and this *hanging transaction* (KIP-890) would never get a marker. A thread
+therefore holds the lock of the transactional id while it appends records of a transaction (`writing`). The
+thread that decides to commit or abort the transaction needs the same lock. After the decision, the broker
+rejects further records.
 
 For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each of the two
 partitions gets a COMMIT marker, and the journal stores CompleteCommit. The coordinator makes these four writes before
@@ -100,9 +101,11 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Load all transactional ids. Then write the missing markers of transactions with a stored decision.
+        """Load all transactional ids. Then end the transactions that were already decided, but not completed.
 
-        The decision is to commit or to abort the transaction. A crash can have interrupted the writing of its markers.
+        The coordinator stores its decision to commit or to abort a transaction, and then writes the markers. If the
+        broker crashes in between, markers are missing, and this method writes them. It also ends hanging transactions
+        (hanging.py).
 
         This method first waits until the broker has loaded all groups. The reason: if a transaction contains committed
         offsets, one of its markers belongs in the journal of the groups. The broker must load this journal before it
@@ -137,7 +140,11 @@ class TransactionCoordinator:
     def init_producer(
         self, transactional_id: str, timeout: int, known: ProducerIdAndEpoch | None
     ) -> ProducerIdAndEpoch:
-        """Return the producer id and a new epoch for a transactional id. Requests of the previous producer then fail.
+        """Return the producer id and a new epoch for a transactional id, so that requests of older producers fail.
+
+        `known` is None when a producer starts. A producer that continues after an error passes its own id and epoch as
+        `known`. If a transaction is open, the method aborts it and raises CONCURRENT_TRANSACTIONS. The producer then
+        sends its request again.
 
         Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED, NOT_COORDINATOR,
         COORDINATOR_LOAD_IN_PROGRESS.
@@ -176,10 +183,11 @@ class TransactionCoordinator:
 
     @contextmanager
     def writing(self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Iterator[None]:
-        """Hold the lock of a transactional id while the caller appends records of its transaction to a partition.
+        """Hold the lock of a transactional id in a `with` block, in which the caller appends records to a partition.
 
-        While the caller holds the lock, no thread can commit or abort the transaction. Raises TRANSACTION_ABORTABLE if
-        the partition is not part of the transaction, and the errors of `add_partitions`.
+        The records belong to the id's transaction. While the caller holds the lock, no other thread can commit or abort
+        this transaction. Raises TRANSACTION_ABORTABLE if the partition is not part of the transaction. Also raises the
+        errors of `add_partitions`.
         """
         entry = self._table.find(transactional_id)
         with entry.lock:
@@ -205,21 +213,25 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition, because a WriteTxnMarkers request asks for it.
+        """Append a marker to one partition, for a WriteTxnMarkers request.
 
-        The method does not check the state of the transaction. It returns a function that waits until the marker is
-        durable. Both this method and the returned function raise KafkaError.
+        The method appends the marker even if the coordinator knows no such transaction. It returns without waiting for
+        the disk. The returned function waits until the marker is on disk. The method and the returned function raise
+        KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Compute the new value of a transactional id (`entry`) with `change`, store the value, and return it.
+        """Change the value of a transactional id (`entry`): compute the new value, store it, and return it.
 
-        The new value can contain the decision to commit or to abort a transaction. In this case, also write the markers
-        of this transaction, and return the value after the end of the transaction. If another thread changes the same
-        id, wait for at most `patience` seconds. Raises the errors of `change` and of `_write`.
+        `change` computes the new value from the old one. The new value may be a decision to commit or to abort the
+        transaction. The method then also writes the markers, and returns the value of the ended transaction. If the
+        markers cannot be written now, the housekeeper thread writes them later.
+
+        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises the errors of
+        `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
         if not after.is_prepared:
@@ -235,10 +247,12 @@ class TransactionCoordinator:
     ) -> Transaction:
         """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
-        A thread that changes `entry` sets `entry.transition_in_progress`. If another thread has set it, wait until that
-        thread has finished, but for at most `patience` seconds. `owns_transition` is true if the calling thread itself
-        has set it. Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR.
-        After an error, `entry` keeps its old value.
+        `entry.transition_in_progress` is True while a thread changes the entry. If another thread is changing the
+        entry, the method waits for at most `patience` seconds, and then raises CONCURRENT_TRANSACTIONS. If the calling
+        thread itself has set this flag, `owns_transition` is True, and the method does not raise this error.
+
+        Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
+        error, `entry` keeps its old value.
         """
         with entry.lock:
             if patience:
@@ -268,10 +282,10 @@ class TransactionCoordinator:
         return after
 
     def _complete(self, entry: TransactionEntry) -> Transaction:
-        """Write the markers of a decided transaction, and then the record that completes the transaction.
+        """Write the markers of a transaction, and then the record that completes the transaction. Raises KafkaError.
 
-        Raises KafkaError. Before the call, the caller sets `entry.transition_in_progress`, so no other thread can
-        change the transaction.
+        The coordinator has already decided to commit or to abort the transaction. The caller must have set
+        `entry.transition_in_progress`, so that no other thread changes the transaction during this call.
         """
         decided = entry.transaction
         try:
@@ -300,7 +314,7 @@ class TransactionCoordinator:
                 self._complete(entry)
 
     def _end_hanging(self) -> None:
-        """End each transaction that is open in a log, but not open in the coordinator's state (hanging.py)."""
+        """Write a marker for each transaction that is open in a log, but ended in the coordinator (hanging.py)."""
         if not self._journal.is_complete:
             return  # Some open transactions are still unknown, because their partitions are not loaded.
         known = [entry.transaction for entry in self._table.all()]

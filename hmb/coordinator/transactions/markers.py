@@ -1,14 +1,15 @@
 """Writes the markers that end a transaction: one into each partition that contains records of the transaction.
 
-A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. In a partition of an
-ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the journal of
-the group coordinator. In these partitions, the marker passes through the queue of the journal, like every other record.
-A COMMIT marker makes the offsets of the transaction visible, and an ABORT marker discards them.
+A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. The
+coordinator appends a marker directly to the log of an ordinary partition, with `Log.append_marker`. But only
+the group coordinator writes to the partitions of `__consumer_offsets`, through a queue of records, its journal.
+So a marker for such a partition also goes through this queue. A COMMIT marker makes the offsets of the
+transaction visible, and an ABORT marker discards them.
 
-The coordinator first appends all markers and then syncs all logs. The transaction is complete only after the last sync.
-If the coordinator completed the transaction before this sync, a power failure could destroy a marker, and no thread
-would write this marker again. If the coordinator is not sure whether a marker was lost, it writes the marker again. A
-second marker does no harm.
+The coordinator first appends all markers, and then syncs all logs. It completes the transaction only after the
+last sync. If it completed the transaction earlier, a power failure could destroy a marker that is not synced
+yet. Nobody would write this marker again, because the transaction would already be complete. If the coordinator
+is not sure whether a marker was lost, it writes the marker again. A second marker does no harm.
 
 For example, a transaction with the partitions weather-0 and weather-1 ends. The coordinator first appends one marker to
 each of the two logs, and then syncs both logs.
@@ -78,9 +79,10 @@ class MarkerWriter:
     ) -> Finish:
         """Append a marker to one partition. Return a function that waits until the marker is durable.
 
-        The caller can therefore append many markers before it waits. With transaction version 2, the epoch of the
-        marker must be greater than the epoch of the open transaction. If it is not greater, the method raises
-        INVALID_PRODUCER_EPOCH. The method also raises the errors of `_begin`.
+        The method itself does not wait. So the caller can first append many markers, and then wait for all of them.
+
+        Raises the errors of `_begin`. With transaction version 2, it also raises INVALID_PRODUCER_EPOCH if the epoch of
+        the marker is not greater than the epoch of the open transaction.
         """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).producers.active(producer.producer_id):
@@ -109,9 +111,10 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """In a `with` block, ignore the errors that mean that the partition needs no marker any more.
+    """Run a `with` block, and ignore two errors. After these errors, the partition needs no marker any more.
 
-    For example, the topic was deleted, or the transaction has already ended in this partition.
+    UNKNOWN_TOPIC_OR_PARTITION means that the topic was deleted. INVALID_PRODUCER_EPOCH means that the transaction
+    has already ended in this partition.
     """
     try:
         yield

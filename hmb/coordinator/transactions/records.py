@@ -1,8 +1,8 @@
 """The records of `__transaction_state`, which restore the transactional ids after a restart.
 
-The topic `__transaction_state` has one kind of record. The key is the transactional id, and the value is its complete
-state. When an id expires, the broker writes a record with the value null (a tombstone). Only the newest record of each
-key is valid, as in `__consumer_offsets` (journal/records.py):
+Each record of the topic `__transaction_state` stores the complete state of one transactional id, which is the
+key of the record. When an id expires, the broker writes a tombstone (a record with the value null). Only the
+newest record of each id is valid. The topic `__consumer_offsets` works in the same way (journal/records.py):
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times, and tagged fields
 

@@ -5,18 +5,19 @@ therefore stores a producer id, which stays the same, and an epoch, which increa
 requests with an older epoch. These requests come from a *zombie*: a producer that was paused or disconnected, and that
 a newer producer has replaced.
 
-No method changes a `Transaction`. Instead, a method takes the values of a request and the time, and returns a new
-`Transaction` or raises KafkaError. The caller (coordinator.py) stores the new value before it sends the response. If
-the new state is PrepareCommit or PrepareAbort, the caller also writes the markers, and then calls `complete`.
+A `Transaction` never changes. Each method that handles a request returns a new `Transaction` or raises KafkaError. The
+caller (coordinator.py) stores the new `Transaction` before it sends the response. If the new state is PrepareCommit or
+PrepareAbort, the caller also writes the markers. It then calls `complete`.
 
-With transaction version 2 (KIP-890), each transaction has a different epoch, because `end` increases the epoch. The
-broker therefore detects late records of an earlier transaction by their old epoch. A producer that receives no response
-sends its EndTxn request again. This second request contains the epoch before the increase, so the coordinator knows
-that it is a repetition.
+With transaction version 2 (KIP-890), the epoch increases at the end of each transaction (`end`). If a record of an
+earlier transaction arrives late, its batch contains an old epoch, so the broker rejects it. A producer that receives no
+response to EndTxn sends the same request again. The second request contains the epoch from before the increase, so the
+coordinator recognizes the repetition.
 
-An epoch is a signed 16-bit number that is never negative, so it has 32,768 values. When these values are used up, the
-transactional id gets a new producer id. The field `next_producer_id` holds the new producer id until all markers with
-the old producer id are written.
+An epoch is a signed 16-bit number, so it cannot be greater than 32,767. When the epochs of a producer id are used up,
+the transactional id gets a new producer id, and the epoch begins at 0 again. This can happen at the end of a
+transaction. The markers of this transaction still need the old producer id. The field `next_producer_id` therefore
+holds the new producer id until all markers are written.
 
 For example, the producer of `orders` has producer id 7 and epoch 0, and crashes. After its restart, this producer has
 epoch 1. A delayed Produce request with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
@@ -88,9 +89,9 @@ class Transaction(NamedTuple):
 
     @property
     def is_prepared(self) -> bool:
-        """Whether the coordinator has decided the transaction but not completed it.
+        """Whether the decision to commit or abort is made, but the transaction is not complete.
 
-        Some of its markers can be missing.
+        Some partitions of the transaction can still lack their COMMIT or ABORT marker.
         """
         return self.state in PREPARED
 
@@ -116,9 +117,12 @@ class Transaction(NamedTuple):
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
         """Assign a new epoch to a producer that starts, or that continues after an error (KIP-360).
 
-        A producer that starts sends no id, so `known` is None. A producer that continues sends its own id and epoch as
-        `known`. If a transaction is open, this method decides to abort it and assigns no epoch yet. The producer must
-        then repeat the request. Raises PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+        A producer that continues sends its producer id and epoch (`known`). For a producer that starts, `known` is
+        None. If a transaction is open, this method decides to abort it and assigns no epoch. The producer must then
+        repeat the request.
+
+        Raises PRODUCER_FENCED if a newer producer has replaced the producer. Raises CONCURRENT_TRANSACTIONS if the
+        coordinator has already decided to commit or abort the transaction, but has not completed it.
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
@@ -152,7 +156,7 @@ class Transaction(NamedTuple):
         return self.epoch >= MAX_PRODUCER_EPOCH - 1
 
     def fence(self, now: int) -> Transaction:
-        """Decide to abort the transaction. Increase the epoch, so that later requests of its producer fail."""
+        """Decide to abort the transaction, and increase the epoch. Later requests with the old epoch then fail."""
         epochs = {"epoch": min(self.epoch + 1, MAX_PRODUCER_EPOCH), "last_epoch": NO_PRODUCER_EPOCH}
         fenced = self._after(TransactionEvent.FENCED, now, **epochs)
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
@@ -195,10 +199,12 @@ class Transaction(NamedTuple):
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide to commit or to abort the transaction. If the request only repeats an EndTxn request, change nothing.
+        """Decide to commit or to abort the transaction. If an EndTxn request is repeated after the end, change nothing.
 
-        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE. Raises CONCURRENT_TRANSACTIONS if the
-        transaction is already decided but not complete.
+        A producer repeats the request if it has received no response. Raises CONCURRENT_TRANSACTIONS if the coordinator
+        has already made the same decision, but has not written all markers yet. Raises INVALID_TXN_STATE if the
+        transaction is not open, for example because the coordinator has made the opposite decision. Raises
+        INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch.
         """
         is_repetition = self._is_repetition(producer, version)
         if not is_repetition:
@@ -240,9 +246,9 @@ class Transaction(NamedTuple):
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
-        """Return the value of this transactional id after the end of its transaction.
+        """Return this transactional id in the state CompleteCommit or CompleteAbort, without partitions.
 
-        The caller has already written a COMMIT or ABORT marker to each partition of the transaction.
+        Before this call, the caller has written a COMMIT or ABORT marker to each partition of the transaction.
         """
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.next_producer_id != NO_PRODUCER_ID:
@@ -256,5 +262,5 @@ class Transaction(NamedTuple):
         return self.is_between_transactions and self.updated + expiration <= now
 
     def expire(self, now: int) -> Transaction:
-        """Return the value that marks this transactional id as deleted."""
+        """Return this transactional id in the state Dead. The coordinator then deletes it."""
         return self._after(TransactionEvent.EXPIRED, now)

@@ -9,26 +9,27 @@ The function `check` has two forms:
     check(topology, records)     first checks each bolt like check(bolt, tuples), with the tuples that reach the bolt;
                                  then checks the topology
 
-Besides the mistakes of single bolts, the check of a topology finds five more kinds of mistakes:
-- The topology does not run, or it does not run in every order of events.
-- A spout or a bolt gets no tuple. The topic of the spout may be empty, or `convert` may return None for every record.
-  The check then reports a problem, because nothing was checked.
-- A spout leaves out more than 25 % of its records, because they are late. Perhaps `event_time` returns seconds, not ms.
-- The grouping of a bolt differs from the keys of its state, and the bolt has several instances. Two tuples of one key
-  can then reach different instances, and each instance computes only a part of the result.
-- The result depends on the order of events. The check runs the topology in the simulation, in many orders of events and
-  with crashes. All runs must end with the same states. For example, bolt A sends its current count after each tuple,
-  and bolt B adds these counts. The sum then depends on the order in which tuples of different partitions arrive at A.
+The check of a topology finds the mistakes of its bolts, and five more kinds of mistakes:
+- The topology does not run, or it fails in some order of events.
+- A spout or a bolt gets no tuple, so the check cannot test it. For example, the topic of a spout is empty, or `convert`
+  returns None for every record.
+- A spout drops more than 25 % of its records, because they are late. Perhaps `event_time` returns seconds, not ms.
+- A bolt has several instances, and two tuples with the same key can go to different instances. Each instance then
+  computes only a part of the result for this key.
+- The result depends on the order of events. The check simulates the topology many times, with different orders of
+  events and with crashes. All runs must end with the same states. A mistake of this kind: bolt A sends its current
+  count after each tuple, and bolt B adds these counts. The sum depends on the order in which A receives the tuples.
 
-**Windows.** Two correct runs can end with different open windows. A bolt drops a window when a snapshot begins after
-the end of the window, and the moment of a snapshot differs from run to run. The *content* of a window must be the same
-in all runs. For each run, the check therefore collects the content of every window: the content at the moment when the
-bolt dropped the window, or the content at the end if the window is still open. The check compares these contents.
+**Windows.** A bolt drops a window when a snapshot begins after the end of the window. Snapshots begin at different
+moments in different runs. So at the end of two correct runs, different windows can still be open. But the *content* of
+each window must be the same in all runs. In each run, the check stores the content of a window when the bolt drops the
+window. If a window is still open at the end of the run, the check stores its content then. The check compares the
+stored contents of all runs.
 
-**Functions that remember.** A function must not remember earlier tuples, for example in a global dict. No snapshot
-contains this memory, and a replay changes it a second time. The check calls each function twice with the same argument.
-The check reports a `convert`, a `lift` or a `transform` whose second call returns another value. If the memory does not
-change the result of the second call, the check cannot find this mistake.
+**Functions that remember.** A function must not remember earlier tuples, for example in a global dict. After a crash,
+Hailstorm restores the states from a snapshot, but it cannot restore this dict. A replay then adds the same tuples to
+the dict again. To find this mistake, the check calls `convert`, `lift` and `transform` twice with the same argument. It
+reports a problem if the second result differs from the first. If both results are equal, it cannot find the mistake.
 
 **Late tuples.** A tuple is late at a bolt if the bolt has already closed the windows of the tuple. In a real run, a
 partition can have no records for a while. A bolt then closes windows without waiting for this partition, so the next
@@ -39,10 +40,10 @@ late for only one reason: the bolt's function `time` returns an earlier time for
 An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.
 
 Read in this order:
-- `laws`          the laws of a monoid, and the purity of a bolt's functions
-- `orders`        the check of a topology
-- `samples`       the dead letters and the event times of the sample records
-- `messages`      values as short texts
+- `laws`          checks the laws of a monoid, and whether the functions of a bolt are pure
+- `orders`        checks a topology
+- `samples`       finds sample records that `convert` cannot convert (dead letters), and the range of the event times
+- `messages`      shortens values for the messages of `check`
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ __all__ = ["check", "dead_letters", "event_times", "late_records"]
 
 
 def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
-    """Return the problems that the check finds. One or two sentences describe each problem.
+    """Check a bolt or a topology with sample data. Return the problems, each described in one or two sentences.
 
-    For a bolt, `samples` are tuples. For a topology, `samples` are the records of each partition of each topic:
-    `{topic: [[record]]}`.
+    For a bolt, `samples` is a list of tuples. For a topology, `samples` maps the name of each topic to a list of
+    partitions, and each partition is a list of records: `{topic: [[record]]}`.
     """
     if isinstance(checked, Topology):
         assert isinstance(samples, Mapping)

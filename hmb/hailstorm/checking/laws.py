@@ -25,10 +25,10 @@ ROUNDS = 100  # the number of times that each law is tested, each time with othe
 
 
 def bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Iterator[str]:
-    """Yield the problems of a bolt as texts, but only the first text of each kind of problem.
+    """Check a bolt with sample tuples. Yield the first problem of each kind, as a text.
 
-    A text begins with the kind of the problem and a colon. `tuples` are the sample tuples for which the function checks
-    the bolt.
+    The text contains the kind of problem, a colon, and the details. `tuples` contains the sample tuples. `chance`
+    selects tuples at random.
     """
     seen = set()
     for problem in _problems(bolt, tuples, chance):
@@ -39,7 +39,7 @@ def bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> I
 
 
 def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Iterator[str]:
-    """Yield every problem of one bolt, as text: the kind of the problem, a colon, the details."""
+    """Yield each problem of a bolt as a text. The text contains the kind of problem, a colon, and the details."""
     if isinstance(bolt.monoid, NoState):
         for item in tuples:
             yield from changed_call("transform", _outputs(bolt, item), partial(_outputs, bolt, item), item)
@@ -65,9 +65,9 @@ def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Itera
 def changed_call(function: str, result: Any, again: Callable[[], Any], argument: Any) -> Iterator[str]:
     """Yield a problem if a function of the user returns two different values for the same argument.
 
-    `function` is the name of the user's function. Its first call returned `result`, and `again()` makes the second
-    call. Both calls have the argument `argument`. Two results are equal if their encoded bytes are equal. If the codec
-    cannot encode one of them, `changed_call` yields no problem.
+    `function` is the name of the user's function, and `argument` is the argument of both calls. `result` is the
+    value that the first call returned. `changed_call` calls `again` to make the second call. It compares the
+    encoded bytes of the two values. If the codec cannot encode a value, `changed_call` yields no problem.
     """
     try:
         is_equal = encode(again()) == encode(result)
@@ -126,7 +126,10 @@ def _has_float(state: Any) -> bool:
 
 
 def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
-    """Yield a problem if `absorb` or `view`, the faster forms of `merge`, has another result than `merge`."""
+    """Yield a problem if `absorb` or `view` does not give the same result as `merge`.
+
+    These two functions are faster forms of `merge`.
+    """
     monoid = bolt.monoid
     merged = monoid.merge(a, b)
     if (absorbed := monoid.absorb(_copy(bolt, a), _copy(bolt, b))) != merged:
@@ -136,7 +139,13 @@ def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
 
 
 def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
-    """Yield a problem if `lift` or `transform` changes its arguments, or returns another value at a second call."""
+    """Yield a problem if `lift` or `transform` is not a pure function, or if `transform` fails.
+
+    - `lift` must return the same value for the same tuple, even after a merge has changed the value of the first
+      call.
+    - `transform` must not change the state. Two calls must return the same tuples, and the codec must be able to
+      encode them.
+    """
     lifted = _frozen(bolt, bolt.lift(item))
     grown = bolt.monoid.absorb(bolt.monoid.empty(), bolt.lift(item))
     bolt.monoid.absorb(grown, _copy(bolt, state))

@@ -1,11 +1,11 @@
-"""Finds sample records that a topology cannot convert to tuples (its dead letters), and the range of the event times.
+"""Checks sample records: finds dead letters (records that a spout cannot convert), and the range of event times.
 
 A spout reads the records of a topic, and its function `convert` makes a tuple from each record. If `convert` raises an
 error for a record, this record is a *dead letter*.
 
-The function `event_times` returns the smallest and the largest event time of each spout. These two times show a
-frequent mistake: the spout's function `event_time` must return ms since 1970, but returns seconds. All times are then
-in January 1970.
+The function `event_times` returns the smallest and the largest event time of each spout. With these times, a
+user can find a common mistake. A spout's function `event_time` must return milliseconds since 1970. If it
+returns seconds, all times are in January 1970.
 """
 
 from __future__ import annotations

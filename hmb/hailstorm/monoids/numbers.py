@@ -1,14 +1,15 @@
 """Defines monoids of numbers: sums, smallest and largest values, means.
 
-Means alone do not form a monoid. For example, one mean is 2 and another mean is 4. To compute the mean of all values, a
-program must also know the count of values for each of these means. Pairs (total, count) form a monoid, and the mean is
-total / count. Variances and other statistics can be computed from totals in the same way.
+Means alone do not form a monoid, because two means cannot be merged. For example, the mean of some values is 2,
+and the mean of other values is 4. The mean of all these values depends on the number of values in each group.
+Pairs (total, count) form a monoid: two pairs are merged by addition, and the mean is total / count. Other
+statistics, such as the variance, can also be computed from totals.
 
-A sum of floats depends on the order of the additions, because each float addition rounds its result. After a crash, a
-replay adds the values in another order, so the last digits would change. Each finite float, however, is a whole
-multiple of 2**-1074, the smallest positive float. `FloatSum` and `Mean` therefore keep the total as an int that counts
-units of 2**-1074. Python's ints have any size, so the sum is exact, associative and commutative. Adding one value takes
-0.4 us. Two numbers in this unit:
+A sum of floats depends on the order of the additions, because each float addition rounds its result. After a
+crash, a replay adds the values in another order, so the last digits could change. To prevent this, `FloatSum`
+and `Mean` store the sum as an int. This int counts units of 2**-1074, the smallest positive float. Every finite
+float is a whole number of these units, and a Python int can have any size. The sum is therefore exact, and the
+order of the additions does not matter. Adding one value takes 0.4 us. Two numbers in this unit:
     0.5    ->  2**1073 units
     0.1    ->  exactly 3602879701896397 * 2**-55, which is 3602879701896397 * 2**1019 units
 """
@@ -34,7 +35,7 @@ def to_units(number: float) -> int:
 
 
 def from_units(units: int, count: int = 1) -> float:
-    """Return `units` (multiples of 2**-1074) divided by `count`, rounded to the nearest float."""
+    """Convert a number of units (of size 2**-1074) to a float. Divide it by `count`, and round to the nearest float."""
     return float(Fraction(units, count << UNIT_BITS))
 
 
@@ -54,8 +55,8 @@ class Sum(Monoid[int]):
 class FloatSum(Monoid[int]):
     """The exact sum of floats. The method `result` rounds the sum to a float.
 
-    A state is the sum as an int, which counts units of size 2**-1074. Every finite float is a whole number of these
-    units, so the additions never round.
+    The state is an int: the sum in units of 2**-1074. Every finite float is a whole number of these units, so the
+    additions never round.
     """
 
     def empty(self) -> int:
@@ -72,9 +73,10 @@ class FloatSum(Monoid[int]):
 
 
 class Mean(Monoid[tuple[int, int]]):
-    """The arithmetic mean of floats. A state contains the exact sum of the values and the number of values.
+    """The arithmetic mean of floats.
 
-    A state is (exact total in units of 2**-1074, count). `result` returns None if the count is 0.
+    The state is a pair: the exact sum of the values, in units of 2**-1074, and the number of values. If there are
+    no values, `result` returns None.
     """
 
     def empty(self) -> tuple[int, int]:

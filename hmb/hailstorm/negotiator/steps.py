@@ -1,9 +1,9 @@
 """The negotiator's table: each row has a phase, an event, the phase to which the event leads, and an action.
 
-`Negotiator` takes its steps from the table `STEPS`, and the documentation draws the picture of the state machine from
-the same table. The order of the rows matters. Several rows can begin with the same phase, and the negotiator takes the
-first row whose event has occurred. For example, the rows for a lost session come first, so this event has priority over
-all others. The rows that end the topology after a failure come before the rows that begin a new epoch.
+The table `STEPS` determines what `Negotiator` does. The documentation draws the state machine from the same
+table. Several rows can begin with the same phase. The negotiator then takes the first of these rows whose event
+has occurred, so the order of the rows matters. For example, the rows for a lost session come before the rows
+for other problems. The rows that end the topology after a failure come before the rows that begin a new epoch.
 
 Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The state machine of the paper has neither the phases
 SpoutsPaused(clock) and Ended nor the steps for failures.
@@ -18,10 +18,10 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """An event after which a topology changes its phase. The table `STEPS` contains the next phase for each event.
+    """An event that changes the phase of a topology. The table `STEPS` contains the next phase for each event.
 
-    The negotiator detects most events from the reports of the processors. Other events have other causes: for example,
-    some time has passed (GRACE_OVER), or the user ends the topology (STOP_REQUESTED).
+    The negotiator detects most events in the reports of the processors. Some events have another cause. For
+    example, GRACE_OVER means that some time has passed, and STOP_REQUESTED means that the user ends the topology.
     """
 
     ELECTED = "the negotiator gets the master node"

@@ -24,7 +24,11 @@ Results = list[Sequence[Any]]  # one sequence for each input tuple: the outputs 
 
 
 class SaveRequest(NamedTuple):
-    """A request to save `state` as the snapshot at `clock`. A thread in the background stores `state.to_value()`."""
+    """A request to save the state of a bolt in the background, as a part of the snapshot at `clock`.
+
+    The clock contains one offset for each partition: the snapshot covers the records below these offsets. A thread
+    in the background stores `state.to_value()`.
+    """
 
     clock: Clock
     state: Any
@@ -65,9 +69,9 @@ class BoltMachine:
     def observe(self, master: MasterState) -> None:
         """Begin or end a snapshot, as the negotiator has decided. `master` is the newest decision of the negotiator.
 
-        The negotiator leads the topology through phases. In the phase SPOUTS_PAUSED_AT, the bolt begins a snapshot. In
-        the phase FLOWING_TO, the bolt continues this snapshot. In every other phase, the bolt gives up a snapshot that
-        it has not begun to save, because the negotiator no longer waits for this snapshot.
+        In the phase SPOUTS_PAUSED_AT, the bolt begins a snapshot. In the phase FLOWING_TO, it continues this snapshot.
+        In all other phases, the negotiator does not wait for a snapshot. If the bolt has begun a snapshot, but not its
+        save, it then gives up the snapshot.
         """
         self.report.seen = master.number
         if master.phase is not MasterPhase.FLOWING_TO:
@@ -93,9 +97,9 @@ class BoltMachine:
     def saved(self, clock: Clock, error: str | None = None) -> None:
         """Handle the end of a save. `error` is None if the save succeeded.
 
-        `clock` is the clock of the snapshot that the driver has saved. During the save, the bolt has two states: the
-        state of the snapshot, and a second state for the tuples that do not belong to the snapshot. This method merges
-        the two states into one state.
+        `clock` is the clock of the snapshot. During the save, the bolt has two states: the state that is saved, and a
+        state for the tuples that do not belong to the snapshot. Now the save has ended, so this method merges them into
+        one state.
         """
         self._is_saving, self.save = False, None
         if error is None:
@@ -108,11 +112,11 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Return the tuples that belong to the snapshot in progress. Keep the other tuples in the list `_waiting`.
+        """Return the tuples that belong to the snapshot in progress. Append the other tuples to `_waiting`.
 
-        `clock` is the clock of the snapshot, and contains one offset for each partition. A tuple belongs to the
-        snapshot if its offset (in `payloads.offsets`) is smaller than the clock's offset for its partition. The other
-        tuples wait until the state for the snapshot is complete.
+        `clock` is the clock of the snapshot, which contains one offset for each partition. A tuple belongs to the
+        snapshot if its offset is smaller than the clock's offset for its partition. The other tuples wait until the
+        bolt has received all tuples of the snapshot.
         """
         boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets are sorted.
         if boundary == len(payloads):
@@ -123,7 +127,8 @@ class BoltMachine:
     def _process(self, payloads: Payloads) -> Results:
         """Merge the tuples into the state, and return the outputs of `transform` for each tuple.
 
-        While the bolt saves a snapshot, the tuples enter a second state, which is not part of the snapshot.
+        While the bolt saves a snapshot, the saved state must not change. The method then merges the tuples into a
+        second state.
         """
         state, results = self.state, cast(Results, [])
         try:
@@ -140,10 +145,11 @@ class BoltMachine:
         return results
 
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
-        """Merge tuples into a state, and append the outputs of `transform` for each tuple to `results`.
+        """Merge tuples into `state`. Return the new state and the number of late tuples.
 
-        While the bolt saves a snapshot, `base` is the state that is saved, and `transform` receives merge(base, state).
-        Otherwise `base` is None, and `transform` receives `state`. Return the new state and the number of late tuples.
+        For each tuple, append the outputs of `transform` to `results`. `transform` usually receives the new state, and
+        `base` is None. While the bolt saves a snapshot, the whole state has two parts: `base` is the state that is
+        saved, and `state` contains the later tuples. `transform` then receives merge(base, state).
         """
         bolt, monoid = self.bolt, self.bolt.monoid
         lift, absorb, view, transform = bolt.lift, monoid.absorb, monoid.view, bolt.transform
@@ -161,9 +167,10 @@ class BoltMachine:
         return state, 0
 
     def _apply_in_windows(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
-        """Merge tuples into a state of windows, and append the outputs of `transform` for each tuple to `results`.
+        """Merge tuples into the states of their windows, and append the outputs for each tuple to `results`.
 
-        A tuple does not enter windows that are closed. The parameters and the result are the same as those of `_apply`.
+        The method leaves out a late tuple, which belongs only to closed windows. The parameters and the result are the
+        same as those of `_apply`.
         """
         bolt, windows, closed = self.bolt, self.bolt.windows, self.state.closed
         assert windows is not None and bolt.event_time is not None
@@ -181,11 +188,10 @@ class BoltMachine:
     def _apply_combined(
         self, transform: Transform, rows: Sequence[tuple[Any, Any]], state: Any, base: Any, results: Results
     ) -> Any:
-        """Merge rows into the bolt's state, and append the outputs for each row to `results`.
+        """Merge rows into the bolt's state, and append the outputs for each row to `results`. Return the new state.
 
-        A row is (key, partial state), because the sender has already combined its tuples.
-
-        The parameters are the same as those of `_apply`. Return the new state.
+        The sender has already combined tuples with the same key into one row: (key, state of these tuples). `state`,
+        `base` and `results` have the same meaning as in `_apply`.
         """
         monoid = self.bolt.monoid
         state = monoid.absorb(state, monoid.from_value(dict(rows)))
@@ -196,8 +202,9 @@ class BoltMachine:
     def _send(self, payloads: Payloads, results: Results) -> None:
         """Send the outputs for the tuples of `payloads`. `results` contains the outputs for each tuple.
 
-        Each output gets the partition and the offset of the tuple from which it was computed. Even without outputs,
-        the bolt sends its low water mark, which reports its progress to the receivers.
+        Each output gets the partition and the offset of its tuple. The bolt also sends its low water mark, which
+        reports to the receivers how far the bolt has processed each partition. It sends the mark even if there are no
+        outputs.
         """
         tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
         if not tuples:
@@ -211,13 +218,13 @@ class BoltMachine:
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
         """Send tuples of one partition, together with the bolt's low water mark.
 
-        The low water mark contains one offset for each partition. It is a promise: the bolt will send no more tuples
-        with smaller offsets. `path` contains the names of the nodes through which the tuples came. `columns` contains
-        the list of the tuples, the list of their offsets and perhaps the list of their numbers.
+        The low water mark contains one offset for each partition. It promises that the bolt will send no more tuples
+        with smaller offsets. During a snapshot, some tuples wait, and the bolt sends their outputs later. `_waits_at`
+        contains the smallest offset that can wait in each partition. While tuples wait, the bolt therefore sends no
+        mark above `_waits_at`.
 
-        `_waits_at` is the clock of the snapshot in progress, which also contains one offset for each partition. Tuples
-        with these offsets or higher ones wait, and the bolt sends their outputs later. As long as these tuples wait,
-        the bolt therefore sends no low water mark above `_waits_at`.
+        `path` contains the names of the nodes through which the tuples came. `columns` contains the list of the tuples,
+        the list of their offsets, and optionally the list of their numbers.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:
@@ -229,8 +236,8 @@ class BoltMachine:
     def _split(self) -> None:
         """Begin the snapshot at the clock that the negotiator has requested.
 
-        If the bolt still saves an older snapshot, do nothing. `saved` calls `_split` again when the older snapshot is
-        saved.
+        If the bolt is still saving an older snapshot, do nothing yet. At the end of that save, the method `saved` calls
+        `_split` again.
         """
         if self._desired is not None and not self._is_saving:
             if self._desired != self.report.stored:  # If they are equal, this snapshot is already stored.
@@ -240,11 +247,11 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """If all tuples for the snapshot in progress have arrived, request that the driver saves the bolt's state.
+        """If the bolt has received all tuples for the snapshot in progress, ask the driver to save the bolt's state.
 
-        The snapshot has a clock, which contains one offset for each partition. All tuples for the snapshot have arrived
-        if the bolt's low water mark has reached the clock in each partition. Later tuples are not part of the snapshot.
-        The bolt merges them into a second state.
+        The clock of the snapshot contains one offset for each partition. Only tuples below these offsets belong to the
+        snapshot. The low water mark of the bolt shows up to which offsets all tuples have arrived. When it reaches the
+        clock, the state for the snapshot is complete. The bolt then merges later tuples into a second state.
         """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
@@ -253,11 +260,11 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that had to wait because they are not part of the snapshot in progress.
+        """Process the tuples that had to wait because they do not belong to the snapshot in progress.
 
-        The low water mark contains one offset for each partition: the bolt sends no more outputs with smaller offsets.
-        As long as tuples waited, their outputs were still missing. The bolt therefore sent a low water mark that was
-        not above the offsets of the waiting tuples. After their outputs, the bolt sends its true low water mark.
+        The low water mark contains one offset for each partition. It promises that the bolt will send no more outputs
+        with smaller offsets. While tuples waited, the bolt still had to send their outputs, so its mark stayed at or
+        below their offsets. This method sends these outputs, and then the mark without this restriction.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
@@ -267,9 +274,9 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """At the end of a round, end a snapshot that is still in progress. The bolt then has one state again.
+        """Give up a snapshot that the bolt has not begun to save, and merge its two states into one state.
 
-        A snapshot is still in progress if another processor could not save its state. The negotiator then abandons this
+        This happens if another processor could not save its state. The negotiator then no longer waits for this
         snapshot.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
@@ -279,11 +286,11 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return two lists with one entry for each output in `results`: the offset of the output, and its number.
+    """Return the offsets and the numbers of all outputs in `results`, as two lists.
 
-    `results` contains the outputs for each input tuple. An output has the offset of its input tuple. The number of a
-    tuple is a tuple of ints. An output has the number of its input tuple, followed by the output's index among all
-    outputs for this input. For example, the third output for the input number (0,) has the number (0, 2).
+    `results` contains the outputs for each input tuple. An output has the offset of its input tuple. Each tuple
+    also has a number, which is a tuple of ints. To get the number of an output, append the output's index among the
+    outputs of the same input. For example, the third output for the input number (0,) has the number (0, 2).
     """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []

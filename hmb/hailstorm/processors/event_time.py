@@ -1,39 +1,44 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
-A low water mark consists of offsets, but a window closes at an event time. The spout of a partition therefore computes
-an event time for its low water mark. Only the spout sees all records of its partition, in order. The spout uses these
-definitions:
+A *low water mark* contains an offset for each partition: the sender will send no more tuples from records below this
+offset. But a window ends at an event time, not at an offset. The spout of a partition therefore also computes an event
+time, the *time mark*. Only the spout can do this, because only the spout reads all records of the partition in order.
+The spout uses these definitions:
     newest(p, o)       the largest event time of the records of partition p below offset o
     late               a record is late if its event time is before newest(p, o) - allowed lateness. The spout drops
                        late records, counts them, and logs a warning.
     time mark of p     newest - allowed lateness: p will send no tuple with an earlier event time
 
-Whether a record is late depends only on the records before it in its own partition. Other partitions and the speed of
-the processors have no influence. Every replay therefore drops the same late records in the spout, and a batch job over
-the same topic drops the same records, too. One exception exists: after a partition was idle, a bolt can drop further
-tuples.
+Whether a record is late depends only on the earlier records of its own partition. It does not depend on other
+partitions, or on the speed of the processors. So in every replay, the spout drops the same late records as before. A
+batch job that uses the same rule drops the same records, too. There is one exception: if a partition was idle, a bolt
+can drop tuples of its next records.
 
 A spout sends a *time mark* with its tuples. The time mark is an event time: the spout will send no more tuples with
 earlier event times. A bolt keeps the newest time mark of each sender. For each partition, the bolt sends the minimum of
 these marks to the next processors.
 
-The *event-time watermark* of a bolt is the smallest of the newest time marks that the bolt has received. Idle
-partitions do not count. If all partitions are idle, the watermark does not change. The watermark never goes back.
+The *event-time watermark* of a bolt is a time: the bolt expects no more tuples with earlier event times. A bolt stores
+the newest time mark of each sender and partition, and the watermark is the earliest of these time marks. The time marks
+of idle partitions do not count. If all partitions are idle, the watermark does not change. The watermark never goes
+back.
 
-**Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
-for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. When the partition gets a
-record again, the event time of this record can be before the watermark. If a window of this record is already closed,
-the bolt does not count the record in this window. If all windows of the record are closed, the bolt logs a warning.
+**Idle partitions.** The watermark could never pass the time mark of a partition without new records. So if a spout
+finds no record for `idle_after` seconds, it sends the time mark IDLE, which is later than all event times. When the
+partition gets a record again, the event time of this record can be earlier than the watermark. Some windows of the
+record can then be closed, and the bolt does not count the record in these windows. If all its windows are closed, the
+bolt logs a warning.
 
-Whether a partition counts as idle depends on the time at which the spout reads it. In a replay, the spout reads the
-partition at another time, so the event-time watermark of a bolt may differ from the first run. A bolt therefore saves
-its watermark in each snapshot, together with its state. A replay from this snapshot begins with the same watermark, and
-so with the same closed windows.
+Whether a partition is idle depends on the moment at which the spout reads it. In a replay, the spout reads the
+partition at another moment. The watermark could then differ from the first run, and other windows could be closed. A
+bolt therefore saves its watermark in each snapshot, together with its state. A replay from this snapshot begins with
+the same watermark, so the same windows are closed.
 
-While a partition is idle, the other partitions can close windows. If the idle partition then continues with old event
-times, its records belong to closed windows, and the bolt leaves them out. A later run over the complete topic finds no
-idle partition, counts these records, and has another result. If partitions can pause like this, choose a larger
-`idle_after`, for example 3600 seconds. A partition that pauses for less than this time then keeps its windows open.
+While a partition is idle, the other partitions can close windows. Suppose that the idle partition then gets records
+with old event times. Their windows are closed, so the bolt does not count these records. But if the topology reads the
+whole topic again later, the partition is not idle, and the bolt counts the records. The two results differ. If
+partitions can pause like this, choose a larger `idle_after`, for example 3600 seconds. No window then closes during a
+pause that is shorter than `idle_after`.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -68,7 +73,11 @@ class PartitionTimes:
         return self.newest - self.allowed_lateness
 
     def is_late(self, time: int) -> bool:
-        """Return whether the next record is late. Also update the newest event time of the partition."""
+        """Return whether a record with the event time `time` is late.
+
+        Call this method once for each record, in order. It counts the late records, and updates the newest event
+        time.
+        """
         if time < self.mark:
             self.late += 1
             return True
@@ -79,9 +88,10 @@ class PartitionTimes:
 class Watermark:
     """Computes the event-time watermark of a bolt: the event time up to which all tuples have arrived.
 
-    The processors that send tuples to the bolt also send a *time mark* for each partition. A time mark is an event
-    time: the sender will send no more tuples of the partition with earlier event times. The watermark is the smallest
-    of the newest time marks. Idle partitions do not count.
+    Each processor that sends tuples to the bolt also sends a *time mark* for each partition. A time mark of 12:00
+    means that the processor will send no more tuples of this partition with event times before 12:00. For each
+    partition and sender, this class stores the newest time mark. The watermark is the earliest of these time marks,
+    without the time marks of idle partitions.
 
     Invariant: the watermark `time` never goes back.
     """
@@ -92,10 +102,11 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Store the sender's time marks, which `payloads` contains, and advance the watermark.
+        """Store the time marks in `payloads`, and update the watermark.
 
-        A time mark is an event time: the sender will send no more tuples of a partition with earlier event times. The
-        watermark is the smallest of the stored time marks. Idle partitions do not count.
+        A time mark of 12:00 means that the sender of `payloads` will send no more tuples of a partition with event
+        times before 12:00. The watermark becomes the earliest of all stored time marks, without the time marks of
+        idle partitions. But it never goes back.
         """
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True
@@ -104,9 +115,10 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return the time mark of each partition: the minimum of the newest time marks of the upstream processors.
+        """Return one time mark for each partition.
 
-        The dict is empty if the topology has no event times.
+        Several upstream processors can send time marks for a partition. The result contains the earliest of their
+        newest time marks. If the topology has no event times, the dict is empty.
         """
         if not self._is_known:
             return {}

@@ -1,10 +1,10 @@
-"""Low water marks: the offset of each partition up to which all upstream processors have finished.
+"""Low water marks tell a processor which records can no longer produce tuples for it.
 
-A low water mark has an offset for each partition: its sender will send no more tuples from records below this offset.
-Each processor sends its mark together with its tuples, and a receiver keeps the newest mark of each sender. For each
-partition p, the offset in the receiver's own mark is the smallest offset of its senders. Only the senders that can send
-tuples from records of p count:
-    low water mark[p] = min over these senders u of mark_u[p]
+A low water mark contains one offset for each partition. It means: the sender of the mark will send no more
+tuples that come from records below these offsets. Each processor sends its mark together with its tuples. A
+receiver remembers the latest mark of each sender, and computes its own mark from these marks. For each
+partition p, it takes the smallest offset. It ignores the senders that never send tuples from partition p:
+    low water mark[p] = min over the remaining senders u of mark_u[p]
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of
 topn-0:
@@ -31,10 +31,12 @@ from hmb.hailstorm.payload import Payloads
 
 
 class LowWaterMarks:
-    """The newest low water mark of each upstream processor, and the minimum of these marks for each partition.
+    """Stores the latest low water mark of each upstream processor, and computes a minimum for each partition.
 
-    Invariant: neither a mark nor the minimum ever goes back. When the spouts rewind, a new epoch begins, with a new
-    `LowWaterMarks` object.
+    For each partition, `clock` contains the smallest offset in these marks.
+
+    Invariant: an offset in a mark or in `clock` never decreases. If the spouts go back to earlier offsets, a new
+    epoch of the topology begins, and the processor creates a new `LowWaterMarks` object.
     """
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]], start: Clock) -> None:
@@ -42,11 +44,13 @@ class LowWaterMarks:
         self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> bool:
-        """Store the sender's new low water mark. Return whether the minimum over all senders has increased.
+        """Store a sender's new low water mark. Return True if the minimum of any partition has increased.
 
-        A mark has an offset for each partition, and each partition has its own minimum. The method returns True if the
-        minimum of at least one partition has increased. Raises AssertionError if an offset in the sender's mark is
-        smaller than before, which is an internal error.
+        `payloads` contains the sender and its mark. A mark has one offset for each partition. The minimum of a
+        partition is the smallest offset in the marks of all senders.
+
+        Raises AssertionError if an offset in the new mark is smaller than in the sender's previous mark. This is an
+        internal error.
         """
         moved: dict[TopicPartition, int] = {}
         sender = payloads.sender

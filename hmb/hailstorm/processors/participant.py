@@ -1,20 +1,21 @@
 """A participant runs one processor in all epochs of its topology.
 
-Each start of the topology begins a new *epoch*, for example after a crash. In each epoch, a participant makes a new
-state machine for its processor. The *negotiator* leads all processors through the phases of an epoch. In each phase, a
-participant has this task:
-    Initialize      drop the old state machine; report the clocks of the processor's snapshots in the snapshot store
+Each start of the topology, for example after a crash, begins a new *epoch*. In each epoch, a participant makes
+a new state machine for its processor. The *negotiator* leads all processors through the phases of an epoch.
+This is what a participant does in each phase:
+    Initialize      drop the old state machine; report which snapshots of the processor are in the snapshot store
                     (a spout also reports the offset at which it begins if it has no snapshot)
     SpoutsRewind    make a new state machine, restore the snapshot that the negotiator chose, and report "ready"
     later phases    pass each decision of the negotiator to the state machine
 
-A processor that starts after an epoch began cannot take part in this epoch, because it has no state of this epoch. It
-registers with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
+A processor that starts late, after an epoch has begun, cannot take part in this epoch. It has missed the phase
+in which all processors restore their snapshots. So it registers with epoch 0. The negotiator then treats the
+processor as lost, and begins a new epoch.
 
-In the Hailstorm paper, the negotiator removes the entries of all processors from ZooKeeper, as "a signal to restart".
-In this implementation, the negotiator writes a new epoch number into the registry, and this number is the signal. The
-epoch number has a second use: a processor refuses tuples of an older epoch, and the snapshot store refuses snapshots of
-an older epoch.
+In the Hailstorm paper, the negotiator removes the entries of all processors from ZooKeeper, as "a signal to
+restart". Here, the negotiator writes a new epoch number into the registry instead. When a processor sees the
+new number, it restarts. The epoch number also keeps old data out of the new epoch: a processor refuses tuples
+of an older epoch, and the snapshot store refuses snapshots of an older epoch.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Machine = SpoutMachine | BoltMachine | SinkMachine
 class Participant:
     """Runs one processor in all epochs of its topology. Each start of the topology begins a new epoch.
 
-    In each epoch, the participant makes a new state machine for the processor. The function `first_offset` returns the
-    offset at which a spout begins if no snapshot exists.
+    In each epoch, the participant makes a new state machine for the processor and restores its snapshot. If no
+    snapshot exists, a spout begins at the offset that the function `first_offset` returns.
     """
 
     spout_machine: type[SpoutMachine] = SpoutMachine
@@ -64,10 +65,11 @@ class Participant:
         return self._registration if self.machine is None else self.machine.report
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state: register, restore a snapshot, or pass the master state to the state machine.
+        """React to a new master state: the newest decision of the negotiator about the phase of the topology.
 
-        Raises SnapshotError if the snapshot cannot be restored. If a sink's target cannot be opened, the method raises
-        the exception of the target.
+        Depending on the phase, register for the epoch, restore a snapshot, or pass the master state to the state
+        machine. Raises SnapshotError if the snapshot cannot be restored. If the target of a sink cannot be opened, the
+        method raises the exception of the target.
         """
         if master.phase is MasterPhase.INITIALIZE:
             if master.epoch > self.report.epoch:

@@ -1,26 +1,28 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-A sink saves snapshots as a bolt does. The snapshot contains the outputs that the sink holds back, and the clock up to
-which it has written its outputs. A sink that writes each output immediately holds no outputs back, so it saves an empty
-state. This empty snapshot is still useful: the snapshot store keeps the clock of the snapshot, so the topology can
-start from this clock, even if it has no bolts.
+A sink saves snapshots as a bolt does. A sink's snapshot contains the outputs that the sink holds back, and a
+clock. The sink has written all outputs up to this clock. A sink that writes each output immediately has nothing
+to save, so its snapshot is empty. Even an empty snapshot is useful: the snapshot store keeps the clock at which
+the snapshot was taken. So even a topology without bolts can start again from this clock.
 
-A sink that holds outputs back waits until a snapshot that includes the outputs is *complete*: every processor has saved
-its part of the snapshot. After a crash, the topology starts only from a complete snapshot. The sink therefore need not
-wait again, and immediately writes the outputs that its part of the snapshot contains.
+A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when every
+processor has saved its part of the snapshot. After a crash, the topology starts only from a complete snapshot.
+The outputs in the sink's part of this snapshot therefore need not wait any longer: the sink writes them
+immediately.
 
-A transactional sink stores its outputs in its *target*, for example a database. In the same transaction, it stores a
-clock K, which contains an offset for each partition. The target contains all outputs from records below K. When the
-sink starts from a snapshot at clock C, it compares K with C. Three cases exist:
-    K below C     The sink ended after the snapshot at C was complete, but before it wrote the outputs between K and C.
-                  The sink now writes these outputs.
+A transactional sink stores its outputs in its *target*, for example a database. In the same transaction, it
+stores a clock K, which contains an offset for each partition. The target contains all outputs from records
+below K. When the sink starts from a snapshot at clock C, it compares K with C. There are three cases:
+    K below C     The snapshot was complete, but the sink stopped before it had written the outputs between K
+                  and C. The sink now writes these outputs.
     K equal to C  The target contains all outputs below C. The sink writes nothing.
-    K above C     The snapshot is older than the target: a snapshot store was lost or exchanged. The sink refuses to
-                  start.
+    K above C     The snapshot is older than the target, because a snapshot store was lost or exchanged. The
+                  sink refuses to start.
 
-A target can lose outputs, for example because a user has deleted its file. No processor sends these outputs again, so
-the sink refuses to start. To notice such a loss, the sink saves in each snapshot the clock up to which it has written
-its outputs. If the target later returns an older clock than the saved clock, or no clock, the target has lost outputs.
+A target can lose outputs, for example because a user has deleted its file. No processor sends these outputs
+again, so the sink refuses to start. To notice the loss, the sink saves a clock in each snapshot: all outputs up
+to this clock were written. If the target later returns an older clock, or no clock, the target has lost
+outputs.
 
 A sink compares the clock in its target with the clocks of its snapshots. It does not compare epochs: a new snapshot
 store begins with epoch 1 again, so epochs of two stores cannot be compared. A clock has the same meaning in every
@@ -45,9 +47,10 @@ from hmb.hailstorm.topology import Processor, Processors
 
 
 class SinkSnapshot(NamedTuple):
-    """The state of a sink: the outputs that it holds back, and the clock up to which it has written its outputs.
+    """The state that a sink saves in a snapshot.
 
-    `written` is None if the sink has not written any outputs, or writes each output at once.
+    `held` contains the outputs that the sink holds back. `written` is a clock: the sink has written all outputs up
+    to this clock. It is None if the sink has written no outputs yet, or if the sink writes each output immediately.
     """
 
     held: HeldOutputs
@@ -110,10 +113,11 @@ class SinkMachine:
             self._write_up_to(snapshot)
 
     def observe(self, master: MasterState) -> None:
-        """Write outputs or begin a snapshot, as the negotiator has decided. `master` is its newest decision.
+        """Obey `master`, the newest command of the negotiator: write outputs, or begin a snapshot.
 
-        The negotiator leads the topology. `master.completed` is the clock of the newest complete snapshot: the sink
-        writes all outputs that belong to this snapshot. In the phase SPOUTS_PAUSED_AT, the sink begins a snapshot.
+        The negotiator controls the topology. `master.completed` is the clock of the newest complete snapshot, or None.
+        The sink writes all outputs that belong to this snapshot. In the phase SPOUTS_PAUSED_AT, the sink begins a new
+        snapshot.
         """
         if master.completed is not None:
             self._write_up_to(master.completed)
@@ -173,10 +177,11 @@ class SinkMachine:
                     self.written += 1
 
     def _save_if_eligible(self) -> None:
-        """Begin to save the requested snapshot if all outputs that belong to it have arrived.
+        """Begin to save the requested snapshot if all outputs that belong to this snapshot have arrived.
 
-        The clock of the snapshot contains an offset for each partition. The outputs that come from records below these
-        offsets belong to the snapshot. If the sink still saves an older snapshot, do nothing.
+        The clock of the snapshot contains an offset for each partition. The snapshot covers the records below these
+        offsets, and the outputs that come from these records. While the sink is still saving an older snapshot, this
+        method does nothing.
         """
         clock = self._desired
         if clock is None or self._is_saving or not self.marks.clock.has_reached(clock):
@@ -186,10 +191,10 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the outputs that belong to a complete snapshot, and that the sink has held back until now.
+        """Write the outputs that the sink has held back, as far as they belong to a complete snapshot.
 
-        `clock` is the clock of the snapshot: it contains an offset for each partition. The outputs that come from
-        records below these offsets belong to the snapshot. If the sink has already written them, do nothing.
+        `clock` is the clock of the snapshot, and contains an offset for each partition. The snapshot covers the records
+        below these offsets. The method writes the outputs that come from these records, but writes no output twice.
         """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return

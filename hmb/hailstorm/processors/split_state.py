@@ -1,25 +1,26 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
 A snapshot has a clock, which contains an offset for each partition. A tuple is below the clock if its own offset is
-smaller than the clock's offset for its partition. Any other tuple is above the clock. During a snapshot, the state A
-contains the tuples below the clock, and the state B contains the tuples above it. Before and after a snapshot, S is the
-whole state. The state of a bolt goes through these stages:
+smaller than the clock's offset for its partition. Only the tuples below the clock belong to the snapshot. Usually, a
+bolt has one state S. During a snapshot, the state A contains the tuples below the clock, and the state B contains all
+other tuples, which are above the clock. The state of a bolt goes through these stages:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
     S           state.a              when A has been saved: S = merge(A, B), and every tuple enters S again
 
 The state A contains the tuples that belong to a snapshot. While a saver thread saves A, no other thread may change A.
-The bolt therefore begins to save A only after all tuples for A have arrived: the bolt's low water mark has reached the
-clock of the snapshot.
+The bolt therefore waits until all tuples for A have arrived, and only then begins to save A. All tuples have arrived
+when the bolt's low water mark has reached the clock of the snapshot. The low water mark contains an offset for each
+partition. No more tuples from records below these offsets will arrive.
 
-A bolt with windows counts the late tuples, which arrive after all their windows are closed. A snapshot contains this
-number, too, but only for the late tuples that belong to the snapshot. While the bolt saves a snapshot, it therefore
-counts the late tuples that do not belong to the snapshot in a second counter.
+A bolt with windows counts late tuples: a tuple is late if all its windows are already closed. A snapshot contains the
+number of late tuples that belong to the snapshot. While the bolt saves a snapshot, new late tuples do not belong to
+this snapshot. The bolt therefore counts them in a second counter.
 
-A bolt with windows stores an event time: the bolt has dropped the windows that end at or before this time. A snapshot
-contains this event time, too. The bolt drops windows only when a snapshot begins, so the event time never changes
-during a snapshot.
+A bolt with windows drops old windows. It remembers an event time, and has dropped all windows that end at or before
+this time. A snapshot also contains this event time. The bolt drops windows only when a snapshot begins, so the event
+time does not change during a snapshot.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """
@@ -36,9 +37,10 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 class SplitState:
     """The state of a bolt instance. While the bolt saves a snapshot, the state has two parts.
 
-    a           the state; during a snapshot, only the part that belongs to the snapshot
-    b           the part that does not belong to the snapshot; None if `is_frozen` is False
-    is_frozen   whether `a` contains all tuples of the snapshot and is now being saved; new tuples then enter `b`
+    a           the state; while the bolt saves a snapshot, `a` contains only the tuples that belong to the snapshot
+    b           the tuples that arrive while the bolt saves a snapshot; at all other times, `b` is None
+    is_frozen   True while the bolt saves a snapshot. During this time, new tuples enter `b`, and `a` does not
+                change
     clock       the clock of the snapshot in progress, or None
     closed      an event time (ms): windows that end at or before this time have been dropped
     """
@@ -63,21 +65,20 @@ class SplitState:
         return self.clock is not None and not self.is_frozen
 
     def merged(self) -> Any:
-        """Return a state with all tuples that have entered this object. The caller must not change this state.
+        """Return the whole state of the bolt. The caller must not change this state.
 
-        While a saver thread saves a snapshot, these tuples are in two states: one state contains the tuples below the
-        clock of the snapshot, and the other state contains the tuples above this clock. The method then merges the two
-        states. At any other time, one state has all tuples.
+        While a saver thread saves a snapshot, the state has two parts: the tuples that belong to the snapshot, and the
+        tuples that arrived later. The method then returns both parts as one state.
         """
         return self._monoid.view(self.a, self.b) if self.is_frozen else self.a
 
     def split(self, clock: Clock, watermark: int) -> None:
-        """Begin a snapshot at `clock`. Before that, drop the windows that end at or before the event time `watermark`.
+        """Begin a snapshot at `clock`. First drop the windows that end at or before the event time `watermark`.
 
-        At this moment, each spout is paused at its offset in `clock`, so `watermark` depends only on tuples that belong
-        to the snapshot. A later watermark also depends on tuples that do not belong to the snapshot. After a crash, a
-        replay sends these tuples again, and their windows must still be open. The bolt therefore drops windows only at
-        this moment.
+        After a crash, the records after the snapshot are read again, and the windows of these records must still be
+        open. At this moment, each spout is paused at its offset in `clock`. `watermark` therefore depends only on
+        tuples that belong to the snapshot. A later watermark would also depend on tuples after the snapshot, and could
+        drop the windows that these tuples need. The bolt therefore drops windows only at this moment.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark
@@ -85,9 +86,9 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Mark the state for the snapshot as complete: it contains all tuples below the clock of the snapshot.
+        """Freeze the state, because all tuples that belong to the snapshot have arrived.
 
-        From now on, tuples enter a second, empty state.
+        From now on, new tuples enter a second state, which is empty at first.
         """
         self.b, self.is_frozen = self._monoid.empty(), True
 
@@ -104,8 +105,8 @@ class SplitState:
     def to_value(self) -> Any:
         """Return the content of this bolt's snapshot, as a value that the codec can encode.
 
-        The value contains the state for the snapshot, the event time up to which windows were dropped, and the number
-        of late tuples.
+        The value contains the state in the snapshot and the number of late tuples. It also contains an event time: all
+        windows that end at or before this time have been dropped.
         """
         return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
 

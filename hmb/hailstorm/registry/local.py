@@ -17,10 +17,10 @@ class RegistryNode:
 
 
 class LocalRegistry:
-    """The nodes of a registry in the memory of this process. A node is a path with a value.
+    """A registry in the memory of this process. It contains nodes, and each node is a path with a value.
 
-    The registry calls the watching functions while it holds its lock. Each function therefore receives the changes in
-    order.
+    A session can watch paths: the registry calls a function of the session when a value changes. It holds its lock
+    during the change and the calls, so each function receives the changes in the order in which they happen.
     """
 
     def __init__(self) -> None:

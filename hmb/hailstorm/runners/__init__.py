@@ -1,9 +1,12 @@
 """The runners: the threads, sockets and timers that drive the state machines of a topology.
 
-The state machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner
-gives each processor a thread with a mailbox, reads the topics, carries tuples from processor to processor, and saves
-snapshots in the background. It also connects the processors to the registry, which contains the decision of the
-negotiator (`master`) and a report of each processor (`living/*`). This drawing shows one processor:
+The state machines of `hmb.hailstorm.processors` make all decisions, but they have no threads and no
+connections. A runner provides both. It gives each processor a thread with a mailbox, reads the topics, carries
+tuples from processor to processor, and saves snapshots in the background.
+
+The runner also connects the processors to the registry, through which they communicate with the negotiator.
+Each processor writes a report to the registry (`living/*`), and reads the negotiator's decision from it
+(`master`). This drawing shows one processor:
                         registry:  master, living/*
                           |  watch        ^  report
                           v               |
@@ -16,10 +19,10 @@ A mailbox holds a limited number of payloads. If the mailbox of a receiver is fu
 therefore slows down the spouts, and the memory that payloads use is limited. The waiting senders cannot cause a
 deadlock, because the topology has no cycle. A new epoch or the end of the run interrupts a sender that waits.
 
-Payloads travel in large batches, because a large batch costs little more than a small one. The sender and the receiver
-of a batch run in different threads, and Python runs one thread of a process at a time. Each batch therefore costs two
-or three switches between threads. Each batch for another process also costs two system calls. To have few batches, a
-spout takes up to 2,000 records at once.
+Processors send payloads in large batches, because a large batch costs little more than a small one. The sender
+and the receiver run in different threads, and Python runs one thread of a process at a time. So each batch
+costs two or three switches between threads. Each batch for another process also costs two system calls. To keep
+the number of batches small, a spout takes up to 2,000 records at once.
 
 A processor can run in a thread, in another process or on another machine. The left side shows each function with its
 most important arguments:
@@ -75,11 +78,15 @@ def start(
 ) -> Runner:
     """Start a topology, and return its runner, which should be used in a `with` block.
 
-    If `store` is None, the snapshots are lost when this process ends. `workers` is the number of processes over which
-    the processors are distributed. If `workers` is None, each processor is a thread of this process. With `until="end"`
-    the topology ends when it has read all records that the topics contain now. `grace_period` is the time (s) between
-    two snapshots. If `grace_period` is None, the topology takes only one snapshot, at its end. `options` are further
-    fields of `RunSettings`. Raises TopologyError if the topology cannot run.
+    - `store`: where the topology saves its snapshots. If it is None, a later start cannot use these snapshots.
+    - `workers`: the number of processes that run the processors. If it is None, each processor is a thread of this
+      process.
+    - `until`: if it is "end", the topology ends when it has read all records that the topics contain now.
+    - `grace_period`: the time (s) between two snapshots. If it is None, the topology takes only one snapshot, at
+      its end.
+    - `options`: other fields of `RunSettings`.
+
+    Raises TopologyError if the topology cannot run.
     """
     settings = RunSettings(bootstrap_servers, until, NegotiatorSettings(grace_period), **options)
     if workers is None:

@@ -1,15 +1,16 @@
 """Distributes the processors of a topology over worker processes of this machine.
 
-Python runs only one thread of a process at a time. More threads therefore do not make a topology faster, but more
-processes do. The parent process runs the registry server and the negotiator, and starts the worker processes:
+In Python, only one thread of a process runs at a time. A topology therefore becomes faster with more processes, but not
+with more threads. The parent process starts the workers, and runs the registry server and the negotiator. Each worker
+runs several processors, for example tags-0, which is instance 0 of the node `tags`:
     this process                 worker 0                         worker 1
     registry server  <---------  tags-0, count-0, topn-0          tags-1, count-1
     negotiator                        |  ^                             |  ^
                                       +--+---- channels (TCP) ---------+--+
 
-Instance i of each node runs in worker i modulo the number of workers. For example, instance 2 runs in worker 0 of 2
-workers. If a worker dies, the parent process starts it again, and the topology recovers from its last complete
-snapshot.
+The instances of each node are distributed over the workers in turn. With two workers, instances 0 and 2 run in worker
+0, and instance 1 runs in worker 1. If a worker dies, the parent process starts a new worker with the same processors.
+The topology then recovers from its last complete snapshot.
 """
 
 from __future__ import annotations
@@ -62,7 +63,11 @@ class WorkerProcess:
         return self.process.poll()
 
     def why(self) -> str:
-        """Return why the worker ended: the reason that the worker wrote to the pipe, the signal, or the exit code."""
+        """Return the reason why the worker ended.
+
+        This is the text that the worker wrote into the pipe. If the worker wrote nothing, it is the signal or the exit
+        code, for example "signal 9" or "exit code 1".
+        """
         if self._reason is None:
             try:
                 self._reason = os.read(self._pipe, MAX_REASON).decode(errors="replace")
@@ -94,7 +99,10 @@ class ProcessRunner(Runner):
     """A topology in worker processes. If a worker dies or hangs, the runner starts a new worker instead."""
 
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore, workers: int) -> None:
-        """Start the topology. Raises TopologyError if other processes cannot import the topology or open the store."""
+        """Start the topology in worker processes. Each worker imports the topology and opens the store.
+
+        Raises TopologyError if another process cannot import the topology or cannot open the store.
+        """
         if workers < 1:
             raise TopologyError(f"a topology runs in at least 1 worker, not {workers}")
         location = getattr(store, "location", None)

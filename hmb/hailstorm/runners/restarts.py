@@ -1,15 +1,16 @@
 """Limits the restarts: a runner ends a topology whose processors crash again and again.
 
 Some crashes have a temporary cause, for example a broker that restarts. After a restart of the crashed processor, the
-topology then makes progress. Other crashes repeat at the same record, so restarts do not help. To end such a topology,
-the runner counts the restarts without progress, and allows only a limited number of them. A topology makes progress
-when it completes a new snapshot. The runner notices this by the snapshot's clock: the offsets up to which the snapshot
-includes the records. When this clock changes, the count begins again at 0.
+topology continues. Other crashes have a permanent cause: a processor crashes at the same record after each restart. To
+end such a topology, the runner counts the restarts without progress, and allows only a limited number. Progress means
+that the topology completes a new snapshot. A snapshot contains a *clock*: for each partition, the offset up to which
+the snapshot includes the records. When the clock of the newest complete snapshot changes, the runner counts from 0
+again.
 
-The crash of one processor can make another processor crash. For example, the topology starts again after the first
-crash. The other processor is still saving a snapshot of the time before this start, and crashes because the store
-refuses the old snapshot. The last crash before the end of the topology can be such a consequence, and its reason would
-mislead the user. The real cause repeats, so the error message contains the most frequent reason of all restarts.
+One crash can cause another crash. For example, processor A crashes, and the topology starts again. Processor B is still
+saving a snapshot from before the restart. The store refuses this old snapshot, so B crashes, too. If the runner ended
+the topology now, the reason of the last crash would mislead the user. But the real cause occurs again and again. The
+error message therefore contains the most frequent reason of the counted restarts.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from hmb.hailstorm.master import MasterState
 
 
 class RestartLimit:
-    """Counts the restarts of processors since the last complete snapshot. Too many restarts end the topology.
+    """Counts the restarts of processors since the last complete snapshot, and reports too many restarts.
 
-    When more than `limit` restarts are counted, `problem` becomes an error message. Until then, `problem` is None. If
-    `limit` is None, the number of restarts is not limited.
+    The attribute `problem` is None at first. When there are more than `limit` restarts, it becomes an error
+    message, and the runner ends the topology. If `limit` is None, the number of restarts is not limited.
     """
 
     def __init__(self, limit: int | None) -> None:

@@ -25,24 +25,26 @@ Until = Literal["end"] | None
 class RunSettings:
     """The options of a run. Times are in seconds.
 
-    bootstrap_servers   brokers of the cluster that holds the topics
-    until               "end": the topology ends after the records that exist at the start; None: it does not end
-    negotiator          the settings of the negotiator: grace period and patience
-    poll_records        the largest number of records that a spout takes at once
-    poll_timeout        the time that a spout waits for records before it looks at its mailbox
-    restart_pause       the time that a runner waits before it starts a crashed processor again
-    start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
+    bootstrap_servers   addresses of brokers of the cluster that contains the topics
+    until               "end": the topology ends after the records that exist at its start; None: it runs without end
+    negotiator          the settings of the negotiator, which controls the topology
+    poll_records        the largest number of records that a spout reads at once
+    poll_timeout        how long a spout waits for records before it reads the messages in its mailbox
+    restart_pause       how long a runner waits before it starts a crashed processor again
+    start_timeout       how long a processor may take to register for a new epoch before its worker is replaced
     max_restarts        the largest number of restarts since the last complete snapshot; None: no limit
     allow_expired       whether a spout may begin without a snapshot although its first records have expired
     security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`
 
     Workers get the settings in `security` through a pipe, so no other process can read them.
 
-    Each replacement of a worker doubles the time limit for registration, to at most 60 s, until all processors have
-    registered. With `start_timeout` = 10, the limits are 10, 20, 40 and 60 s.
+    Each time a runner replaces workers, it doubles the time limit for registration. With `start_timeout` = 10, the
+    limits are 10, 20, 40 and 60 s. The limit does not exceed 60 s, unless `start_timeout` itself is longer. When
+    all processors have registered, the limit becomes `start_timeout` again.
 
-    With large batches (`poll_records`), a topology is faster. With small batches, records reach the sink sooner, and a
-    processor reacts to the negotiator sooner, because it reacts only between two batches.
+    With a large `poll_records`, a topology processes more records per second. With a small `poll_records`, each
+    record reaches the sink sooner. A processor also reacts to the negotiator sooner, because it reacts only between
+    two batches.
     """
 
     bootstrap_servers: str
@@ -61,14 +63,15 @@ class RunSettings:
 class RunResult:
     """The result of a run.
 
-    completed   the clock of the last complete snapshot
-    states      bolt name -> the merged state of all its instances at this clock
+    completed   the clock of the newest complete snapshot, with one offset for each partition
+    states      bolt name -> the state of the bolt at this clock, merged from all its instances
     snapshots   the number of complete snapshots
-    epochs      the number of starts of the topology: 1, and one more for each recovery
-    late        spout or bolt -> the number of late tuples that it left out since the first start of the topology
-    dead        spout -> the number of records that became dead letters since the first start of the topology
+    epochs      how often the topology was started: 1, and one more for each recovery
+    late        spout or bolt name -> the number of tuples that this node dropped because they were late
+    dead        spout name -> the number of records that became dead letters because `convert` failed for them
 
-    `late` contains only the spouts and bolts with late tuples, and `dead` only the spouts with dead letters.
+    A snapshot at a clock includes all records below the offsets of the clock. `late` and `dead` count from the
+    first start of the topology. They contain only nodes whose count is not 0.
     """
 
     completed: Clock | None
@@ -80,11 +83,13 @@ class RunResult:
 
 
 def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, int], dict[str, int]]:
-    """Return two dicts: node name -> number of late tuples, and node name -> number of dead letters.
+    """Return the number of late tuples and the number of dead letters of each node, as two dicts.
 
-    A late tuple has an event time that is too old, so a spout or bolt has left it out. A dead letter is a record for
-    which `convert` of a spout raised an exception. The numbers come from the newest complete snapshot in `store`. The
-    dicts do not contain nodes whose number is 0.
+    A late tuple is a tuple that a spout or a bolt has dropped because its event time was too old. A dead letter is
+    a record that a spout could not convert to a tuple, because the function `convert` raised an exception.
+
+    The keys of both dicts are node names. A dict does not contain nodes whose number is 0. The numbers come from
+    the newest complete snapshot in `store`.
     """
     at, late, dead = store.completed(), Counter[str](), Counter[str]()
     for name, processor in processors.by_name.items():
@@ -103,10 +108,12 @@ def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, in
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:
     """Return the state of each bolt, merged from the snapshots of all its instances.
 
-    A clock contains one offset for each partition. A snapshot with this clock includes the records below these offsets.
-    If `clock` is None, the function loads the newest complete snapshots. Otherwise it loads the snapshots with the
-    clock `clock`. Raises SnapshotError if a snapshot is missing, and TopologyError if two instances of a bolt have the
-    same key.
+    `clock` selects the snapshots to load. A clock contains one offset for each partition, and a snapshot at this
+    clock includes all records below these offsets. If `clock` is None, the function loads the newest complete
+    snapshots.
+
+    Raises SnapshotError if a snapshot is missing. Raises TopologyError if the states of two instances of a bolt
+    contain the same key.
     """
     at = clock or store.completed()
     states: dict[str, Any] = {}
@@ -124,9 +131,10 @@ def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | No
 
 
 def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
-    """Raise TopologyError if the states of two instances of a bolt with keys have a key in common.
+    """Raise TopologyError if the states of two instances of a bolt contain the same key.
 
-    In this case, each instance has received only some of the key's tuples, so the results that it has sent are wrong.
+    All tuples of a key must reach the same instance. If two instances have the same key, each of them has received
+    only some of the key's tuples, so they have sent wrong results. A bolt without keys is not checked.
     """
     if bolt.key is None:
         return

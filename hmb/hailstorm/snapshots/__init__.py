@@ -1,26 +1,29 @@
-"""Snapshot stores: the places that keep the states of processors after a crash.
+"""Snapshot stores: they save the states of a topology's processors, so that a crash does not lose these states.
 
-A snapshot is the state of one processor, as bytes. The state includes exactly the records below a *clock*, which
-contains one offset for each partition that the topology reads. The method `save` of a store returns after the bytes are
-on disk. When every processor has reported that it has saved a snapshot with the same clock, the negotiator, which
-controls the processors, marks this clock as complete. Only then does the store delete the snapshots with older clocks.
+A *snapshot* contains the state of one processor as bytes. A *clock* contains one offset for each partition that
+the topology reads. Each snapshot has a clock, and its state includes exactly the records below the offsets in
+this clock. The method `save` of a store returns when the bytes are on disk. The *negotiator* controls the
+processors. When all processors have reported that they have saved a snapshot with the same clock, the
+negotiator marks this clock as complete. Only then does the store delete the snapshots with other clocks.
 
-A store keeps three values for the whole topology. A new negotiator (the part of Hailstorm that controls snapshots and
-restarts) reads these values, so it can continue the work of the previous negotiator:
-    fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. The store
-                  refuses a topology with another fingerprint, because this topology could not use the snapshots.
-    epoch         the number of the last start of the topology. The store refuses writes from an older start.
-    completed     the newest offsets (one for each partition) at which all processors have saved a snapshot. A restart
-                  must not begin at older offsets.
+A store also contains three values for the whole topology. If a new negotiator (the part of Hailstorm that controls
+snapshots and restarts) replaces an old one, it reads these values to continue the work:
+    fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. A topology
+                  with another fingerprint could not use the snapshots, so the store refuses it.
+    epoch         a number that increases by 1 at each start of the topology. The store refuses writes of processors
+                  that still belong to an older start.
+    completed     one offset for each partition: the newest offsets at which all processors have saved a snapshot.
+                  After a restart, the topology must not continue at older offsets.
 
-The epoch protects the snapshots against a processor that hangs. Suppose that a processor hangs during a save. The
-topology recovers without this processor, and begins a new epoch. If the processor then continues its save, its snapshot
-belongs to the old epoch, and must not be used. A store therefore checks the epoch and adds the snapshot in one step,
-and refuses a snapshot of an old epoch.
+An *epoch* is the time from one start of the topology to its next start. For example, a processor hangs while it
+saves a snapshot. The topology restarts without waiting for this processor, so a new epoch begins. When the
+processor then continues to save, its snapshot belongs to the old epoch, and nobody may use it. A store
+therefore refuses snapshots of an old epoch. It checks the epoch and adds the snapshot in one step, so that no
+new epoch can begin between the check and the addition.
 
-All processors of a topology use one store: a database, or a directory that all processors can reach.
-`DirectorySnapshotStore` corresponds to DirSnapshotStore in the Hailstorm paper. The paper also suggests an SQL
-database. `SqliteSnapshotStore` is such a store.
+All processors of a topology use the same store: a database, or a directory that all of them can reach. The
+Hailstorm paper describes a directory (DirSnapshotStore), and suggests an SQL database as an alternative. In
+HMB, these two stores are `DirectorySnapshotStore` and `SqliteSnapshotStore`.
 
 Read in this order:
 - `store`       `SnapshotStore`, the operations

@@ -1,14 +1,14 @@
 """Snapshots in one SQLite file.
 
-The database has two tables. A clock in these tables contains one offset for each partition. Clocks and states are bytes
-that the module `hmb.hailstorm.codec` has encoded:
-    topology    one row: fingerprint (a description of the topology, as JSON), epoch (the number of its last start),
-                completed (the clock of the newest snapshot that all processors have saved)
+The database has two tables. A *clock* is a position in the input of the topology: one offset for each partition. The
+module `hmb.hailstorm.codec` encodes clocks and states as bytes.
+    topology    one row: fingerprint (a description of the topology, as JSON), epoch (the number of the
+                topology's last start), completed (the clock of the newest snapshot that all processors have saved)
     snapshot    one row for each snapshot of a processor: number, processor, clock, epoch, state
 
-The store checks the epoch and inserts the snapshot in one transaction of the database. With `PRAGMA synchronous=FULL`,
-SQLite syncs each transaction to the disk. A connection of SQLite can be used only by one thread, so the store opens a
-new connection for each operation. Opening a connection takes 0.1 ms.
+The store checks the epoch and inserts the snapshot in one SQLite transaction, so no new epoch can begin between the two
+steps. With `PRAGMA synchronous=FULL`, SQLite syncs each transaction to the disk. Only the thread that opened an SQLite
+connection can use the connection. The store therefore opens a new connection for each operation, which takes 0.1 ms.
 """
 
 from __future__ import annotations

@@ -37,31 +37,32 @@ class SnapshotStore(Protocol):
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest clock at which all processors have saved a snapshot, or None if no such clock exists.
+        """Return the newest complete clock. If no clock is complete yet, return None.
 
         A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
-        these offsets.
+        these offsets. The clock is complete when all processors have saved a snapshot at this clock.
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Store `clock` as the newest complete clock, and delete the snapshots at all other clocks.
+        """Store that all processors have saved a snapshot at `clock`. Delete the snapshots at all other clocks.
 
-        Raises StaleEpochError if an epoch newer than `epoch` has begun.
+        A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
+        these offsets. Raises StaleEpochError if an epoch newer than `epoch` has begun.
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
         """Store a snapshot: the state of a processor. When the method returns, the snapshot survives a crash.
 
-        The state includes exactly the records below the offsets in `clock`. `epoch` is the number of the topology's
-        start to which the snapshot belongs. Raises StaleEpochError if the topology has started again since then, and
-        SnapshotError if the state cannot be stored.
+        `clock` contains one offset for each partition. The state includes exactly the records below these offsets. Each
+        start of the topology begins a new epoch. `epoch` is the number of the epoch in which the processor runs.
+
+        Raises StaleEpochError if a newer epoch has begun, and SnapshotError if the state cannot be stored.
         """
 
     def clocks(self, processor: str) -> list[Clock]:
-        """Return the clock of each intact snapshot of a processor, in the order in which the snapshots were saved.
+        """Return the clocks of a processor's intact snapshots. The first clock is that of the oldest snapshot.
 
-        The clock of a snapshot contains one offset for each partition. The snapshot includes exactly the records below
-        these offsets.
+        A clock contains one offset for each partition. The snapshot includes exactly the records below these offsets.
         """
 
     def load(self, processor: str, clock: Clock) -> bytes:
@@ -81,10 +82,12 @@ def check_epoch(newest: int, epoch: int, what: str) -> None:
 
 
 def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: str) -> None:
-    """Raise TopologyError if the store is reserved for a topology with another fingerprint (`known`).
+    """Raise TopologyError if the store belongs to another topology.
 
-    `present` is the fingerprint of the topology that starts now. The message contains the differences between `known`
-    and `present`. If `known` is None, the store is not yet reserved, and the function does nothing.
+    A fingerprint describes a topology, for example its nodes. `known` is the fingerprint of the topology to which
+    the store belongs. If the store does not belong to a topology yet, `known` is None, and the function does
+    nothing. `present` is the fingerprint of the topology that is starting. The error message lists the differences
+    between the two fingerprints.
     """
     if known is None or known == present:
         return

@@ -4,18 +4,18 @@ Besides the user's tables, the database contains the table `hailstorm_clock`, wi
     sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
     trending/out-0             3                 [["words", 0, 1200]]
 
-The key of the table `hailstorm_clock` contains the name of the topology and the name of the sink instance, so several
-topologies can share a database. The column `epoch` counts the starts of the sink instance. This epoch is not the epoch
-of the topology, which begins at 1 again in a new snapshot store.
+A row's key is the name of the topology and the name of the sink instance, so several topologies can share a database.
+The column `epoch` counts how often the sink instance was started. The topology has an epoch, too, but that number
+begins at 1 again with a new snapshot store, so the table does not use it.
 
-When a sink starts, `open` adds 1 to the epoch in the sink's row of the table. In the transaction with the outputs,
-`write` later updates the clock in the row, but only if the row still has this epoch. If a later start of the sink has
-changed the epoch, the earlier sink instance rolls its transaction back and ends.
+The column `epoch` prevents an old instance of a sink from writing when a new instance has started. When a sink starts,
+`open` adds 1 to the epoch in the sink's row. When the sink writes outputs, `write` updates the clock in the same
+transaction, but only if the epoch is unchanged. If a newer instance has changed the epoch, `write` rolls the
+transaction back, and the old instance ends.
 
 In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Such a row
-does not show to which topology it belongs. The method `open` decides this by the column `clock` of the row, which
-contains the topics that the topology of this row reads. If the present topology also reads all these topics, the row
-can belong to it, so `open` gives the row the new key.
+does not say to which topology it belongs. So `open` looks at the topics in the row's clock. If the topology that starts
+now reads all these topics, the row can be its row, and `open` gives the row the new key.
 """
 
 from __future__ import annotations
@@ -89,12 +89,13 @@ class DatabaseTarget:
         self._connection.close()
 
     def _claim(self, cursor: Any) -> Clock | None:
-        """Add 1 to the epoch in the row of this sink instance, and return the clock in the row.
+        """Add 1 to the epoch of this sink instance, and return its clock. If it has no clock yet, return None.
 
-        The epoch counts the starts of this sink instance. The clock contains one offset for each partition. The
-        database contains the outputs of all records below these offsets. If the row does not exist, the method adds it,
-        and returns None. The method updates the row before it reads the row, because the update locks the row until the
-        end of the transaction.
+        Both values are in the sink instance's row. The epoch counts its starts. The clock contains one offset for
+        each partition: the database already contains the outputs of all records below these offsets.
+
+        If the row does not exist, the method adds it. The method updates the row before it reads it, because the
+        update locks the row until the end of the transaction.
         """
         row = (self._sink,)
         if not self._execute(cursor, "UPDATE hailstorm_clock SET epoch = epoch + 1 WHERE sink = ?", row):
@@ -104,16 +105,16 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Return the clock of a row that an early version of Hailstorm wrote for this sink instance, or None.
+        """Find a row of an early version of Hailstorm for this sink instance. Return its clock, or None.
 
-        The clock of a row contains one offset for each partition, up to which the outputs are written. In early
-        development versions, the key of a row was only the name of the sink instance (`sink`). The new key also
-        contains the name of the topology.
+        In early development versions, the key of a row was only the name of the sink instance (`sink`). Now the key
+        also contains the name of the topology. A clock contains one offset for each partition, and the outputs of
+        all records below these offsets are written. `start` contains the partitions that the topology reads now.
 
-        The clock `start` contains the partitions that the topology reads now. If no row has the old key, or if the
-        clock of the row contains a topic that is not in `start`, the method returns None. If an offset in the clock of
-        the row is greater than the offset of the same partition in `start`, the method does not change the row. The
-        caller then raises an error, and the sink does not start. Otherwise the method gives the row the new key.
+        - If no row has the old key, or if the row's clock contains a topic that is not in `start`, return None.
+        - If an offset in the row's clock is greater than the offset in `start`, do not change the row, and return its
+          clock. The caller then raises an error, and the sink does not start.
+        - Otherwise give the row the new key, and return its clock.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

@@ -13,17 +13,19 @@ producer appends 10 records to orders-0. The next event of the feed contains two
 watermark, and the active segment with its new size. The page moves the line of the high watermark, and makes the bar
 of the segment longer.
 
-*Security.* The broker prints a link to the page, and the link contains a token. The first request exchanges this token
-for a cookie, so that the browser's address line does not show the token. Because of the header Content-Security-Policy,
-the browser loads the page's scripts and styles only from this broker, and lets the page send requests only to this
-broker. The scripts put names, keys and values into the page only as text, so HTML tags in a name, key or value have no
-effect.
+*Security.* The broker prints a link to the page, and the link contains a token. The first request exchanges
+this token for a cookie, so that the browser's address bar does not show the token. The broker also sends the
+header Content-Security-Policy. With this header, the browser loads scripts and styles only from this broker. The page
+can also send requests only to this broker. The scripts insert all names, keys and values as plain text, so HTML
+tags in them have no effect.
 
-*Cost.* While no page is connected, the broker sends no changes and records no requests. While a page is connected, the
-feed collects the broker's state several times a second. If clients send records to all of 100 partitions, this needs
-3 % of one processor. After each collection, the feed rests for at least four times as long as the collection took. So
-even a large state needs at most 20 % of one processor. One exception exists, because the feed never rests for more than
-2 s: if a collection takes more than 0.5 s, the feed needs more than 20 %.
+*Cost.* While no page is connected, the broker sends no changes and records no requests. While a page is
+connected, the feed, a thread of the broker, collects the broker's state several times a second. If clients send
+records to all of 100 partitions, this takes 3 % of one processor.
+
+After each collection, the feed pauses for at least four times the processor time of a collection. So it usually
+takes at most 20 % of one processor, even if the state is large. But a pause is never longer than 2 s. If a
+collection takes more than 0.5 s, the feed therefore takes more than 20 %.
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

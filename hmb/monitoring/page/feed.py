@@ -1,27 +1,28 @@
 """The feed sends the changes of a broker's state to each open page in a browser.
 
-A state of 1,000 partitions is about 500 KB of JSON, and only a few of its parts change in a second. So the feed
-divides the state into parts. Each part has a key, a list such as `["partition", "orders", 0]`. The feed sends all parts
-to a new page, and after that only the changed parts:
+The state of a broker with 1,000 partitions is about 500 KB of JSON, but only a little of it changes in a
+second. So the feed divides the state into parts. Each part has a key, such as `["partition", "orders", 0]`. A
+new page first gets all parts, and then only the changes: `set` contains new and changed parts, and `gone`
+contains the keys of deleted parts.
     event: state    data: {"version": 7, "set": [[["broker"], {...}], [["topic", "orders"], {...}], ...], "gone": []}
     event: change   data: {"version": 8, "set": [[["partition", "orders", 0], {"high_watermark": 351, ...}]], ...}
 
-One thread collects the state for all pages. It starts when the first page connects, and ends when the last page
-disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets five changes in a second.
+One thread collects the state for all pages. The thread starts when the first page connects, and ends when the
+last page disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets about five events in a
+second.
 
-For example, a client sends records to all of 100 partitions. The feed then needs 5 ms of processor time for each
-collection of the state. It begins a collection every 180 ms, so it needs 3 % of one processor (5 of 180 ms). If 200 of
-1,000 partitions change, a collection needs 16 ms, and the feed needs 9 % of one processor.
+Here are two examples. A broker has 100 partitions, and a client sends records to all of them. A collection of
+the state then takes 5 ms of processor time. It begins every 180 ms, so the feed needs 3 % of one processor (5
+of 180 ms). Another broker has 1,000 partitions, and 200 of them change. A collection takes 16 ms, and the feed
+needs 9 %.
 
-After each collection of the state, the feed's thread rests for at least four times the processor time of a collection.
-So the feed usually needs at most 20 % of one processor. A feed begins at most one collection every 180 ms. After a
-collection of 36 ms, it therefore rests for 144 ms anyway, which is four times 36 ms. So this rule matters only for
-longer collections. One exception exists, because the thread never rests for more than 2 s: if a collection needs more
-than 0.5 s, the feed needs more than 20 %.
+After each collection, the feed's thread rests. The rest takes at least four times the processor time of a
+collection. So the feed usually needs at most 20 % of one processor. Collections of less than 36 ms need even
+less, because a new collection begins only every 180 ms. The rest is never longer than 2 s. If a collection
+needs more than 0.5 s, the feed therefore needs more than 20 %.
 
-The feed stores only the last KEPT changes. If a page is so slow that it has missed more than KEPT changes, the feed
-sends all parts of the state to this page again. Because of this limit, a slow page does not make the feed use more and
-more memory.
+The feed stores only the last KEPT changes. Otherwise, the feed would need more and more memory for a slow page.
+If a page has missed more than KEPT changes, the feed sends it all parts of the state again.
 
 Source: Server-Sent Events, in the HTML standard of the WHATWG.
 """
@@ -52,9 +53,9 @@ ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to
 class Pace(NamedTuple):
     """Determines when the feed collects the state.
 
-    After each collection, the feed rests for at least REST_FACTOR times the median cost of the last collections, but
-    not longer than `longest`. The feed uses the median, because a few collections cost four times as much as the
-    others: Python's garbage collector runs during them.
+    After each collection, the feed rests for at least REST_FACTOR times the usual cost, but not longer than
+    `longest`. The usual cost is the median of the last few collections. A mean would be too high: Python's garbage
+    collector runs during some collections, and these cost four times as much.
     """
 
     period: float  # seconds from the start of a collection to the start of the next one; a long rest extends it
@@ -76,11 +77,10 @@ BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not i
 
 
 def parts_of(state: BrokerState) -> Parts:
-    """Divide a state into parts, so that the feed can compare each part with the same part of an earlier state.
+    """Divide a state into parts. The feed compares each part with the same part of the previous state.
 
-    Most parts are the objects of the state itself, and not copies. For a partition without changes, the `StateCache`
-    uses the same object in the next state. The feed then sees that both states contain the same object, and need not
-    compare its fields.
+    Most parts are objects of the state itself, not copies. If a partition has not changed, the `StateCache` puts
+    the same object into the next state. The feed sees that it is the same object, and does not compare its fields.
     """
     parts: Parts = {}
     parts[("broker",)] = {name: getattr(state, name) for name in BROKER_FIELDS}
@@ -104,9 +104,10 @@ class Feed:
     """Sends the parts of a broker's state, and then their changes, to the pages that are open in browsers."""
 
     def __init__(self, current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> None:
-        """Create a feed. It calls `current` to collect the state, but only while a page is connected.
+        """Create a feed. While a page is connected, the feed calls `current` to get the broker's state.
 
-        `current` raises RuntimeError if the broker does not run.
+        `current` raises RuntimeError if the broker is not running. `pace` determines how often the feed calls
+        `current`.
         """
         self._current = current
         self._pace = pace

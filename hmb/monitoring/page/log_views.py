@@ -1,20 +1,22 @@
 """Reads what the page shows of one log: the batches of a segment, a batch with its bytes, a look-up step by step.
 
-The page has a view for the batches of a segment, a view for one batch, and a view for a look-up. When the user opens a
-view, the functions of this module read the log's files with the readers of `hmb dump-log` and of `hmb index-inspect`,
-which never change a file. So the page shows the same numbers and the same lines as these commands.
+The page has three views: the batches of a segment, one batch, and a look-up. When the user opens a view, a
+function of this module reads the files of the log. It uses the same code as the commands `hmb dump-log` and
+`hmb index-inspect`, so the page shows the same numbers and lines as these commands. This code never changes a
+file.
 
 The view of a look-up shows how the running broker finds an offset. For example, it finds offset 8,100 in three steps:
 1. A binary search in the base offsets of all segments finds 8,021, the last base offset at or below 8,100.
 2. A binary search in the offset index of this segment finds the entry (8,080 -> 5,000): offset 8,080 is at byte 5,000.
 3. A scan of the segment from byte 5,000 on finds the batch that contains offset 8,100.
 
-A look-up of a time first finds the first segment whose greatest timestamp is at or after this time. Searches in the
-time index and in the offset index of this segment then find a position. The look-up scans the segment from this
-position on.
+The view can also show how the broker finds the first record at or after a time. The broker takes the first
+segment whose greatest timestamp is at or after this time. The time index of this segment gives an offset. The
+offset index gives a position in the file at or before this offset. The broker scans the segment from
+this position on.
 
-A segment can contain a million batches, and a record can have 100 MB. So each function returns only a limited amount of
-data. If more data exists, the result shows this.
+A segment can contain a million batches, and a record can have a size of 100 MB. So each function returns only a
+limited amount of data, and says in the result whether the file contains more.
 """
 
 from __future__ import annotations
@@ -101,7 +103,10 @@ def batch_row(batch: Batch, position: int | None) -> Json:
 
 
 def _entries(path: Path) -> Json:
-    """Return the number of entries in an index, and the first MAX_ENTRIES of them. An empty index may have no file."""
+    """Return the number of entries in an index file, and its first MAX_ENTRIES entries.
+
+    If the file does not exist, the index is empty.
+    """
     if not path.exists():
         return {"count": 0, "entries": []}
     with IndexReader(path) as index:

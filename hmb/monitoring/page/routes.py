@@ -51,9 +51,9 @@ The command <code>hmb ui</code> prints the link again.</p></html>
 
 
 class PageRoutes:
-    """The routes of every page: its files, the feed of changes, and the states that a group can have.
+    """The HTTP routes that every page needs: for its files, for the feed of changes, and for the states of groups.
 
-    A subclass adds the routes for what a user opens on the page, for example a batch.
+    A subclass adds routes for the details that a user can open on the page, for example a batch.
     """
 
     def __init__(self, server: HttpServer, current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> None:
@@ -124,7 +124,7 @@ class PageRoutes:
     def _while_admitted(
         self, events: Generator[bytes, None, None], request: HttpRequest
     ) -> Generator[bytes, None, None]:
-        """Yield the events of a stream, until the user who requested it has no access any more."""
+        """Yield the events of a stream as long as the user who has requested the stream still has access."""
         with closing(events):
             for event in events:
                 if not self._server.admission.still_admits(request.proofs, request.reader):
@@ -133,7 +133,10 @@ class PageRoutes:
 
 
 def group_states() -> dict[str, Any]:
-    """Return the states and transitions of both group protocols, from the tables that the coordinators also use."""
+    """Return the states of a group in both group protocols, and the transitions of the classic protocol.
+
+    The coordinators use the same tables.
+    """
     transitions = [[it.before.value, it.event.value, it.after.value] for it in TRANSITIONS]
     names = dict.fromkeys(name for before, _, after in transitions for name in (before, after))
     return {

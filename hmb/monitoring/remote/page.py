@@ -1,9 +1,9 @@
 """Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
 
-The command `hmb ui -b ADDRESS` serves this page. Its files (HTML, styles and scripts) and its checks of requests are
-the same as those of `hmb broker --ui`, the page that a broker of HMB serves itself. When a user of that page opens
-batches or looks up the offset of a time, the broker reads its log files. The command `hmb ui` cannot read these files,
-so its page has three other routes:
+The command `hmb ui -b ADDRESS` serves this page. A broker of HMB can also serve a page itself (`hmb broker
+--ui`). Both pages have the same files (HTML, styles and scripts), and check requests in the same way. But they
+get batches and offsets in different ways: the broker reads its own log files. The command `hmb ui` cannot read
+these files, so it sends Kafka requests to the broker. Its page therefore has three other routes:
     GET /fetched          the batches from an offset on, read with Fetch requests
     GET /fetched-batch    one batch with its records and bytes, read with a Fetch request
     GET /offset-of-time   the offset of a time, read with a ListOffsets request
@@ -36,7 +36,10 @@ class RemotePage:
     """
 
     def __init__(self, broker: RemoteBroker, port: int) -> None:
-        """Bind the port. Read the state once to find errors early. Raises OSError, KafkaError, ConnectionFailed."""
+        """Bind the port, and read the broker's state once to find errors before the page is served.
+
+        Raises OSError if the port cannot be bound. Raises KafkaError or ConnectionFailed if the state cannot be read.
+        """
         self._server = HttpServer(DEFAULT_HOST, port)
         try:
             broker.state()
@@ -65,7 +68,8 @@ class RemotePage:
 def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerState:
     """Return the state of `broker`. Raises RuntimeError if the state cannot be read.
 
-    The callers, `Feed` and `Sampler`, expect a RuntimeError, and not the HmbError that `RemoteBroker` raises.
+    `RemoteBroker` raises HmbError, but the callers, `Feed` and `Sampler`, expect RuntimeError. So this function
+    raises RuntimeError instead.
     """
     try:
         return broker.state(sampler)
@@ -76,7 +80,8 @@ def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerStat
 class _RemoteRoutes(PageRoutes):
     """The routes of a page about a broker that runs somewhere else.
 
-    These are the routes of every page, and three routes that show batches of this broker, or look up offsets in it.
+    This class has the routes of every page, and three more. Two of them show batches of the broker. The third looks
+    up the offset of a time.
     """
 
     def __init__(self, server: HttpServer, broker: RemoteBroker, current: Callable[[], BrokerState]) -> None:

@@ -8,10 +8,12 @@ from hmb.protocol.schema import Request, Response, Struct
 class AlterPartitionReassignmentsRequest(
     Request, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """For each partition, the brokers to which the partition moves. A null list cancels a move that is in progress.
+    """A request to move partitions. `replicas` contains the ids of the brokers that will store the partition.
 
-    Version 1 adds `allow_replication_factor_change`. If this flag is false, the new list of brokers must be as long as
-    the old list.
+    If `replicas` is null, the request cancels a move of the partition that is in progress.
+
+    Version 1 adds `allow_replication_factor_change`. If this flag is false, the new list of brokers must be as long
+    as the old list.
     """
 
     class ReassignableTopic(Struct):

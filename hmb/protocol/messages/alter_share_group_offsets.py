@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AlterShareGroupOffsetsRequest(Request, api_key=ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions="0", flexible="0+"):
-    """The new start offset of each partition."""
+    """A request that changes the start offsets of a share group. It contains a new start offset for each partition."""
 
     class AlterShareGroupOffsetsRequestTopic(Struct):
         class AlterShareGroupOffsetsRequestPartition(Struct):

@@ -15,9 +15,9 @@ class AlterUserScramCredentialsRequest(
         mechanism: int = t.int8()
 
     class ScramCredentialUpsertion(Struct):
-        """A new credential.
+        """A credential that the broker stores for one user and one mechanism. It replaces an older credential.
 
-        A thief could authenticate with the salted password, so `repr` does not show it.
+        An attacker who knows the salted password could log in as the user. So `repr` does not show it.
         """
 
         name:            str   = t.string()

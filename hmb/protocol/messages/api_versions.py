@@ -27,10 +27,13 @@ class ApiVersionsRequest(Request, api_key=ApiKey.API_VERSIONS, versions="0-4", f
 
 
 class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4", flexible="3+", header="none"):
-    """The range of versions of each API.
+    """The range of versions that the broker supports, for each API.
 
-    Version 1 adds the throttle time. Version 3 uses the flexible encoding (KIP-482) and adds the features of the
-    cluster, in tagged fields. Features whose minimum version is 0 are in the response only from version 4 on.
+    - Version 1 adds the throttle time.
+    - Version 3 uses the flexible encoding (KIP-482), and adds the features of the cluster in tagged fields. It
+      leaves out supported features whose minimum version is 0, because older clients cannot handle this minimum
+      version.
+    - Version 4 contains these features too.
     """
 
     FIRST_VERSION_OF_LEAST_0: ClassVar[int] = 4

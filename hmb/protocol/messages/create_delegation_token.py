@@ -23,7 +23,10 @@ class CreateDelegationTokenRequest(Request, api_key=ApiKey.CREATE_DELEGATION_TOK
 
 
 class CreateDelegationTokenResponse(Response, api_key=ApiKey.CREATE_DELEGATION_TOKEN, versions="1-3", flexible="2+"):
-    """The new token. The HMAC is the password of the token, so `repr` does not show it. Times are in ms."""
+    """The new token. The field `hmac` is the password of the token, so `repr` does not show it.
+
+    The timestamps are in ms since 1970.
+    """
 
     error_code:                     int   = t.int16()
     principal_type:                 str   = t.string()

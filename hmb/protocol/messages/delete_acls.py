@@ -6,10 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
-    """The filters that select the ACLs to delete. In a filter, null matches every name.
+    """The filters that select the ACLs to delete. If a name or a host in a filter is null, it matches every value.
 
-    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
-    flexible encoding (KIP-482). Version 3 adds the resource type USER.
+    Version 1 adds the pattern type. It says whether an ACL applies to one resource name, or to all names that begin
+    with a prefix. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     class DeleteAclsFilter(Struct):
@@ -25,10 +25,10 @@ class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", fle
 
 
 class DeleteAclsResponse(Response, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
-    """The deleted ACLs of each filter.
+    """For each filter in the request, the ACLs that the broker has deleted.
 
-    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
-    flexible encoding (KIP-482). Version 3 adds the resource type USER.
+    Version 1 adds the pattern type. It says whether an ACL applies to one resource name, or to all names that begin
+    with a prefix. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     class DeleteAclsFilterResult(Struct):

@@ -6,10 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeAclsRequest(Request, api_key=ApiKey.DESCRIBE_ACLS, versions="0-3", flexible="2+"):
-    """A filter for ACLs. If a name in the filter is null, it matches every name.
+    """A filter for ACLs. If the filter for a name is null, every name matches.
 
-    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
-    flexible encoding (KIP-482). Version 3 adds the resource type USER.
+    Version 1 adds the pattern type: an ACL can apply to one name, or to all names that begin with a prefix. Version
+    2 uses the flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     resource_type_filter: int        = t.int8()
@@ -24,8 +24,8 @@ class DescribeAclsRequest(Request, api_key=ApiKey.DESCRIBE_ACLS, versions="0-3",
 class DescribeAclsResponse(Response, api_key=ApiKey.DESCRIBE_ACLS, versions="0-3", flexible="2+"):
     """The ACLs that match the filter, grouped by resource.
 
-    Version 1 adds the pattern type: an ACL applies to one name, or to all names with a prefix. Version 2 uses the
-    flexible encoding (KIP-482). Version 3 adds the resource type USER.
+    Version 1 adds the pattern type: an ACL can apply to one name, or to all names that begin with a prefix. Version
+    2 uses the flexible encoding (KIP-482). Version 3 adds the resource type USER.
     """
 
     class DescribeAclsResource(Struct):

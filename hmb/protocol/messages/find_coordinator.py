@@ -8,11 +8,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """The group ids or transactional ids whose coordinators the client asks for.
+    """A request for the coordinators of groups or transactional ids. Each requested id is called a key.
 
-    Version 0 contains one group id, called key. Version 1 adds `key_type`, so the key can also be a transactional id.
-    Version 3 uses the flexible encoding (KIP-482). Version 4 contains several keys (KIP-699). From version 6 on, a key
-    can also belong to a share group (KIP-932). Versions 2 and 5 each have the same layout as the version before.
+    Versions 0 to 3 contain one key. In version 0, it is a group id. Version 1 adds `key_type`, so that the key can
+    also be a transactional id. Version 3 uses the flexible encoding (KIP-482). Version 4 replaces the key by a list
+    of keys (KIP-699). From version 6 on, a key can also belong to a share group (KIP-932). Versions 2 and 5 each
+    have the same layout as the version before.
     """
 
     FIRST_VERSION_OF_SHARE: ClassVar[int] = 6

@@ -14,10 +14,10 @@ from hmb.protocol.schema import Request, Response, Struct
 class InitializeShareGroupStateRequest(
     Request, api_key=ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions="0", flexible="0+"
 ):
-    """The share-partitions, each with its state epoch and its start offset.
+    """Contains the share-partitions, each with its state epoch and its start offset.
 
-    The start offset -1 means that no start offset is known yet. The leader of the partition later chooses the start
-    offset.
+    A start offset of -1 means that the group coordinator does not know the start offset yet. The leader of the
+    partition determines it later.
     """
 
     class InitializeStateData(Struct):

@@ -1,8 +1,10 @@
 """ListOffsets (2): return the offset of the first record at or after a timestamp.
 
-Negative timestamps have special meanings. The value -1 asks for the log end offset, and -2 for the log start offset.
-The value -3 asks for the record with the greatest timestamp (from version 7 on). The values -4, -5 and -6 ask for
-offsets in tiered storage.
+Negative timestamps have special meanings:
+- -1 asks for the log end offset.
+- -2 asks for the log start offset.
+- -3 asks for the record with the greatest timestamp. It needs version 7 or later.
+- -4, -5 and -6 ask for offsets in tiered storage.
 """
 
 from collections.abc import Mapping
@@ -21,15 +23,19 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
-    """A timestamp for each partition. The response contains the offset of the first record at or after this timestamp.
+    """A timestamp for each partition. The broker returns the offset of the first record at or after this timestamp.
 
-    Version 0 asks for the base offsets of *segments* whose files were last changed at or before the timestamp: at most
-    `max_num_offsets`, the newest first. Version 1 asks for the offset of one record (KIP-79).
+    - Version 0 is different. It asks for the base offsets of *segments* whose files were last changed at or before
+      the timestamp. The broker returns the newest of these offsets, at most `max_num_offsets`.
+    - Version 1 asks for the offset of one record (KIP-79).
+    - Version 2 adds the isolation level. With read_committed, the timestamp -1 asks for the last stable offset
+      instead of the log end offset.
+    - Version 4 adds leader epochs.
+    - Version 6 uses the flexible encoding (KIP-482).
+    - Versions 7, 8, 9 and 11 each add a negative timestamp with a special meaning.
+    - Version 10 adds a time limit for tiered storage.
 
-    Version 2 adds the isolation level. With read_committed, the timestamp -1 asks for the last stable offset instead of
-    the log end offset. Version 4 adds leader epochs. Version 6 uses the flexible encoding (KIP-482). Versions 7, 8, 9
-    and 11 each add a negative timestamp with a special meaning. Version 10 adds a time limit for tiered storage.
-    Versions 3 and 5 each have the same layout as the version before.
+    Versions 3 and 5 do not change the layout.
     """
 
     class ListOffsetsTopic(Struct):
@@ -49,12 +55,16 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
 
 
 class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
-    """The offset that belongs to each timestamp.
+    """For each partition, the offset that the broker has found for the requested timestamp.
 
-    Version 0 returns a list of offsets, the greatest first. Version 1 returns one offset and the record's timestamp. If
-    all records are older than the requested timestamp, version 1 returns -1 for both. Version 2 adds the throttle time.
-    Version 4 adds the leader epoch. Version 6 uses the flexible encoding (KIP-482). Each version that is not named here
-    has the same layout as the version before it.
+    - Version 0 contains a list of offsets, sorted from the greatest to the smallest.
+    - Version 1 contains one offset, and the timestamp of the record at this offset. Both are -1 if all records are
+      older than the requested timestamp.
+    - Version 2 adds the throttle time.
+    - Version 4 adds the leader epoch.
+    - Version 6 uses the flexible encoding (KIP-482).
+
+    The other versions do not change the layout.
     """
 
     class ListOffsetsTopicResponse(Struct):

@@ -6,12 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """Filters for transactional ids.
+    """A request for the transactional ids that match all filters. An empty filter matches every id.
 
-    The response lists the transactional ids that match all filters of the request. An empty filter matches every id.
-
-    Version 1 adds a filter for the age of the transaction in ms (KIP-994). Version 2 adds a regular expression that the
-    transactional id must match (KIP-1152).
+    Version 1 adds a filter for the age of a transaction in ms (KIP-994). Version 2 adds a regular expression, which
+    the transactional id must match (KIP-1152).
     """
 
     state_filters:            list[str]  = t.array(t.string)
@@ -21,8 +19,9 @@ class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, version
 
 
 class ListTransactionsResponse(Response, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """The transactional ids. `unknown_state_filters` lists states in the request that the broker does not know.
+    """The response to ListTransactions: the transactional ids that match the filters of the request.
 
+    If the request filters by states that the broker does not know, `unknown_state_filters` contains these states.
     Versions 1 and 2 have the same layout as version 0.
     """
 

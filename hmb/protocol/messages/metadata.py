@@ -14,18 +14,21 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
-    """The topics to describe.
+    """A request for the brokers of the cluster, and for the partitions of some topics or of all topics.
 
-    In version 0 an empty list stands for all topics. From version 1 on, null stands for all topics, and an empty list
-    stands for no topic.
+    In version 0, an empty list of topics means all topics. From version 1 on, null means all topics, and an empty
+    list means no topics. Some later versions also change the request:
 
-    Version 4 adds `allow_auto_topic_creation`, a flag that allows the broker to create missing topics. Version 8 adds
-    two flags. With `include_topic_authorized_operations`, the client asks which operations it may perform on the
-    topics. `include_cluster_authorized_operations` asks the same for the cluster, and version 11 removes this flag.
+    - Version 4 adds `allow_auto_topic_creation`. If it is true, the broker may create topics that do not exist.
+    - Version 8 adds two flags. With `include_topic_authorized_operations`, the client asks which operations it is
+      allowed to perform on each topic. With `include_cluster_authorized_operations`, it asks for the operations on
+      the cluster.
+    - Version 9 uses the flexible encoding (KIP-482).
+    - Version 10 adds topic ids, but the client must still send the name of each topic.
+    - Version 11 removes `include_cluster_authorized_operations`.
+    - From version 12 on, the client can send a topic id, and null instead of the name.
 
-    Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids, but the client must still send each
-    topic's name. From version 12 on, the client can send only the id, with a null name. Versions 2, 3, 5 to 7 and 13
-    change only the response.
+    All other versions change only the response.
     """
 
     FIRST_VERSION_OF_IDS_ALONE: ClassVar[int] = 12
@@ -44,7 +47,10 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         return self.topics is None or (version == 0 and not self.topics)
 
     def has_ids_too_early(self, version: int) -> bool:
-        """Return whether a topic of this request has an id or no name, although `version` permits only names."""
+        """Return whether `version` is below 12 and a topic in this request has an id, or has no name.
+
+        Before version 12, a client must name each topic, and must not send an id.
+        """
         takes_ids = version >= self.FIRST_VERSION_OF_IDS_ALONE
         return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())
 
@@ -52,15 +58,22 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
 class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
     """The brokers of the cluster, and the topics with the leader of each partition.
 
-    Version 1 adds racks, the id of the controller, and a flag that marks internal topics. Version 2 adds the cluster
-    id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5.
-    But from version 6 on, the broker sends the response at once, and the client waits for the throttle time (KIP-219).
+    These versions change the response:
 
-    Version 7 adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each
-    operation. If the client did not ask for the operations, this field has the smallest int32. Version 9 uses the
-    flexible encoding (KIP-482). Version 10 adds topic ids. From version 11 on, the response no longer contains the
-    operations on the cluster. From version 12 on, a topic's name is null if the broker does not know the requested
-    topic id. Version 13 adds an error code for the whole response (REBOOTSTRAP_REQUIRED).
+    - Version 1 adds racks, the id of the controller, and a flag that marks internal topics.
+    - Version 2 adds the cluster id.
+    - Version 3 adds the throttle time.
+    - Version 5 adds offline replicas.
+    - Version 6 changes no field. From this version on, the broker sends the response at once. The client then waits
+      for the throttle time before it sends its next request (KIP-219).
+    - Version 7 adds leader epochs.
+    - Version 8 adds the operations that the client is allowed to perform on each topic and on the cluster, one bit
+      for each operation. If the client did not ask for the operations, the field contains the smallest int32.
+    - Version 9 uses the flexible encoding (KIP-482).
+    - Version 10 adds topic ids.
+    - Version 11 removes the operations on the cluster.
+    - From version 12 on, a topic's name is null if the broker does not know the requested topic id.
+    - Version 13 adds an error code for the whole response (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

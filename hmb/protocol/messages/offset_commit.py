@@ -13,15 +13,15 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
-    """The offset of the next record to read, for each partition.
+    """The offsets that a group commits: for each partition, the offset of the next record to read.
 
-    In version 0, Kafka stored the offsets in ZooKeeper. Version 1 adds the generation and the member id, and a
-    timestamp for each partition. Version 2 replaces the timestamps by one retention time for all offsets. Version 5
-    removes the retention time: the broker uses its own setting (KIP-211). Version 6 adds the leader epoch. Version 7
-    adds `group_instance_id`, the id of a static member.
+    Kafka stored the offsets of version 0 in ZooKeeper. Version 1 adds the generation, the member id, and a
+    timestamp for each partition. Version 2 replaces the timestamps by one retention time: how long the broker keeps
+    the offsets. Version 5 removes the retention time, and the broker uses its own setting instead (KIP-211).
+    Version 6 adds the leader epoch. Version 7 adds `group_instance_id`, the id of a static member.
 
-    Version 8 uses the flexible encoding (KIP-482). From version 9 on, members of the consumer protocol also send this
-    request, with their member epoch instead of a generation (KIP-848). Version 10 replaces topic names by topic ids.
+    Version 8 uses the flexible encoding (KIP-482). From version 9 on, members of KIP-848 groups also send this
+    request. They send a member epoch instead of a generation. Version 10 replaces topic names by topic ids.
     Versions 3 and 4 each have the same layout as the version before.
     """
 

@@ -8,15 +8,17 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
-    """The group, and the partitions whose offsets the client asks for.
+    """The group, and the partitions whose committed offsets the client asks for.
 
-    In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, the list of topics may be null, which stands
-    for all topics. Version 6 uses the flexible encoding (KIP-482). Version 7 adds `require_stable`. If this flag is
-    set, the broker responds with a retriable error while an open transaction contains offsets of the partition
-    (KIP-447).
+    In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, a null list of topics means all topics.
+    Version 6 uses the flexible encoding (KIP-482).
 
-    Version 8 contains several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848). Version 10
-    replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version before.
+    Version 7 adds `require_stable` (KIP-447). If this flag is true, the broker returns a retriable error as long as
+    an open transaction contains an offset for the partition. The client then sends the request again later.
+
+    Version 8 can contain several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848).
+    Version 10 replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version
+    before.
     """
 
     class OffsetFetchRequestTopic(Struct):

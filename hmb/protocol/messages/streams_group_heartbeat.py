@@ -26,11 +26,11 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """The progress of one task, as a sum of offsets over all changelog partitions of the task.
+    """A sum of offsets over all changelog partitions of one task. Two such sums show the progress of a restore.
 
-    A task writes the changes of its state to changelog partitions, and restores its state from them. The field
-    `task_offsets` contains the sum of the offsets up to which the task has restored its state. The field
-    `task_end_offsets` contains the sum of the end offsets of these partitions.
+    A task writes the changes of its state to changelog partitions. To restore its state, the task reads these
+    partitions. In the field `task_offsets`, the sum contains the offsets up to which the task has read them. In the
+    field `task_end_offsets`, the sum contains the end offsets of the partitions.
     """
 
     subtopology_id: str = t.string()
@@ -46,10 +46,11 @@ class TaskIds(Struct):
 
 
 class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
-    """The topology of the application when the member joins, and the tasks that the member owns now.
+    """Contains the topology of the application, and the tasks that the member owns now.
 
-    A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
-    value has not changed since the last heartbeat, the member may send null for the value.
+    A member sends the topology when it joins the group. To join, the member sends the member epoch 0. To leave, it
+    sends the member epoch -1. The member chooses its member id itself. If a value has not changed since the last
+    heartbeat, the member can send null instead.
     """
 
     class Topology(Struct):
@@ -96,10 +97,11 @@ class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBE
 
 
 class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
-    """The member's epoch, its tasks if they have changed, and problems that the broker has found.
+    """Contains the member's epoch, its tasks if they have changed, and the problems that the broker has found.
 
-    If an instance of the application has an address for queries, the response also contains the partitions of each
-    instance, so that a client can send its query to the right instance.
+    An instance of the application can have an address at which clients query its stored state. If there are such
+    instances, the response also contains the address and the partitions of each of them. A member then knows which
+    instance can answer a query.
     """
 
     class Status(Struct):

@@ -14,10 +14,15 @@ from hmb.protocol.schema import Request, Response, Struct
 class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
     """The offsets that the producer's transaction commits.
 
-    Version 2 adds leader epochs. Version 3 uses the flexible encoding (KIP-482) and adds the member id and the
-    generation of the consumer (KIP-447). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A
-    producer that uses the newer transaction protocol (KIP-890) sends version 5, and does not send AddOffsetsToTxn
-    before this request. Version 1 has the same layout as version 0.
+    Versions of this request:
+
+    - Version 1 has the same layout as version 0.
+    - Version 2 adds leader epochs.
+    - Version 3 uses the flexible encoding (KIP-482). It adds the generation, the member id and the group instance
+      id of the consumer (KIP-447).
+    - From version 4 on, the response can contain the error TRANSACTION_ABORTABLE.
+    - Version 5 is for producers that use the newer transaction protocol (KIP-890). These producers do not send
+      AddOffsetsToTxn before this request.
     """
 
     FIRST_VERSION_OF_LOADING: ClassVar[int] = 2

@@ -12,9 +12,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class WriteShareGroupStateRequest(Request, api_key=ApiKey.WRITE_SHARE_GROUP_STATE, versions="0-1", flexible="0+"):
-    """The changes of each share-partition: its new start offset, and the batches of records with a new state.
+    """For each share-partition, the new start offset, and the batches of records whose delivery state has changed.
 
-    Version 1 adds the number of records whose delivery is complete (KIP-1226).
+    A share-partition is a partition that a share group reads. Version 1 adds the number of records whose delivery
+    is complete (KIP-1226).
     """
 
     class WriteStateData(Struct):

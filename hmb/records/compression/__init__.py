@@ -5,13 +5,14 @@ names. Usually the broker stores the compressed bytes unchanged, and the consume
 bits of a batch's attributes contain the number of its codec:
     0 none    1 gzip    2 snappy    3 lz4    4 zstd
 
-An attacker can send a few kilobytes that decompress to gigabytes, so that the receiver has no memory left
-(CVE-2023-34455). So the caller of `decompress` passes a limit in bytes.
+A few kilobytes of compressed data can decompress to gigabytes. An attacker could send such data to use up all memory
+of the receiver (CVE-2023-34455). The caller of `decompress` therefore passes a limit in bytes. If the decompressed
+data is larger than the limit, `decompress` raises MESSAGE_TOO_LARGE.
 
-For snappy, lz4 and zstd, `decompress` first computes a *bound* from the compressed bytes: the decompressed data cannot
-be larger than the bound. Then `decompress` allocates one buffer, which has the size of the bound or of the limit,
-whichever is smaller. For example, 3 blocks of zstd decompress to at most 3 x 128 KB. With a limit of 32 MB,
-`decompress` allocates 384 KB for these blocks.
+For snappy, lz4 and zstd, the compressed bytes show how large the decompressed data can be at most. `decompress` first
+computes this maximum. Then it allocates one buffer, as large as the maximum or the limit, whichever is smaller. For
+example, 3 blocks of zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates only 384 KB
+for these blocks.
 
 Gzip data does not show how large the decompressed data can become. So `decompress` decompresses gzip data piece by
 piece, and stops at the limit.

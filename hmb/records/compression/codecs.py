@@ -1,9 +1,12 @@
 """The codecs of records: functions that compress data, and decompress data with a limit on memory.
 
-For snappy, lz4 and zstd, `decompress` computes a *bound* before it allocates memory: the decompressed data cannot be
-larger than the bound. The modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed
-bytes. Gzip data does not show how large the decompressed data can become. So `decompress` decompresses gzip data piece
-by piece, and stops when it reaches the limit.
+A small compressed batch can become very large, so `decompress` has a limit for the decompressed data. For
+snappy, lz4 and zstd, it computes a *bound*: the decompressed data cannot be larger than the bound. The modules
+`lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. `decompress` then
+allocates memory for the bound or for the limit, whichever is smaller.
+
+Gzip data does not show how large the decompressed data can become. So `decompress` decompresses gzip data piece
+by piece, and stops when the data exceeds the limit.
 """
 
 from __future__ import annotations
@@ -53,9 +56,10 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2, *, level: int | None = None) -> bytes:
-    """Compress data in the format that Kafka's clients expect. `magic` is the format of the batch or message.
+    """Compress data in the format that Kafka's clients expect.
 
-    With a higher `level`, gzip, lz4 and zstd take more time and return fewer bytes. If `level` is None, the codec uses
+    `magic` is the number of the format of the batch or message. `level` is the compression level of gzip, lz4 and
+    zstd: a higher level takes more time, and usually gives a smaller result. If `level` is None, the codec uses
     Kafka's default level.
     """
     match codec:

@@ -1,8 +1,8 @@
 """Computes an upper bound of the decompressed size of zstd frames (KIP-110, RFC 8878).
 
-A library decompresses the frames. This module computes a *bound*: the decompressed data cannot be larger than the
-bound. A reader needs the bound because it cannot trust the size that the sender wrote into the frame. A frame has this
-layout:
+A library decompresses the frames. Before that, this module computes a *bound*: the decompressed data cannot be
+larger than the bound. The size that the frame itself contains is no safe bound, because the sender can write a
+false size. A frame has this layout:
     magic 28 B5 2F FD
     descriptor  1 byte   bits 7-6: length of content size; bit 5: single segment; bit 2: a checksum exists;
                          bits 1-0: length of dictionary id

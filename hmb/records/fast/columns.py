@@ -1,23 +1,25 @@
 """Converts batches to Arrow columns, without creating a Python object for each record.
 
-The problem: a consumer spends most of its time on creating a Python object for each record. The idea: Arrow stores a
-column in two buffers. The first buffer contains the values, one after another. The second buffer contains the position
-at which each value begins. The bytes of a batch already contain all values, with other fields between the values. So
-this module only computes the positions of the values. The steps are:
-1. Find the position of each record from the lengths of the records. This is the only loop in Python. The loop takes 0.1
+The problem: a consumer spends most of its time creating a Python object for each record. The idea: Arrow stores
+a column without such objects, in two buffers. One buffer contains all values, one after another. The other
+buffer contains the position at which each value begins. A batch also contains all values, but with other fields
+between them. So this module computes only the positions of the values, and Arrow copies the values. The steps
+are:
+1. Find the position of each record from the lengths of the records. This is a loop in Python, which takes 0.1
    us for each record.
-2. Decode the varints inside the records with numpy: the timestamps, the offsets, and the lengths of keys and values.
-   One call of numpy decodes the same field of all records.
-3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two
-   values (a gap). This array shares the memory of the batch, so no values are copied. Then Arrow copies every second
-   element, which is a value, to the new column:
+2. Decode the varints inside the records with numpy: the timestamps, the offsets, and the lengths of keys and
+   values. Each call of numpy works on the same field of all records.
+3. Create an Arrow array over the bytes of the batch, without copying them. Its elements are, alternately, the
+   bytes before a value (a gap) and a value. Arrow then copies every second element, which is a value, to the
+   new column:
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap
        column               abc           de
 
-Some batches are not *plain*: messages v0 and v1, batches with varints of more than five bytes, and damaged batches. For
-a batch that is not plain, this module calls `consumer_records`, and converts the records to columns. This takes about
-six times as long as the conversion of a plain batch. If a batch is damaged, `consumer_records` raises an error.
+The steps above work only for *plain* batches. Messages v0 and v1, batches with varints of more than five bytes,
+and damaged batches are not plain. If a batch is not plain, this module creates Python objects
+(`consumer_records`), and converts these objects to columns. This takes about six times as long as for plain
+batches. If a batch is damaged, `consumer_records` raises an error.
 
 The Arrow columns are the same as in Spark's Kafka source, but with other names (`timestamp_type` instead of
 `timestampType`):
@@ -76,10 +78,10 @@ def columns(
     end: int | None,
     names: Sequence[str] = SCHEMA.names,
 ) -> pa.RecordBatch:
-    """Return the records of batches as columns.
+    """Return the records of batches as Arrow columns. The caller must have checked the batches.
 
-    The columns contain the records at the offsets from `first` to `end` - 1. `names` contains the names of the columns;
-    the function copies no values of other columns. The caller must have checked the batches.
+    The columns contain the records at the offsets from `first` to `end` - 1. If `end` is None, they contain all
+    records from offset `first` on. `names` contains the names of the columns that the function returns.
     """
     needed = names if "offset" in names else [*names, "offset"]
     try:
@@ -152,7 +154,10 @@ def _columns_from_bytes(
 
 
 def _content(batch: Batch) -> bytes | memoryview:
-    """Return the uncompressed records of a batch. Raises NotPlainError if the batch is a message v0 or v1."""
+    """Return the uncompressed records of a batch.
+
+    Raises NotPlainError if the batch is a message v0 or v1, or if its offsets or timestamps are too large.
+    """
     if not isinstance(batch, RecordBatch) or not has_plain_numbers(batch):
         raise NotPlainError
     return batch.uncompressed() if batch.attributes & CODEC_MASK else batch.view[RECORD_BATCH_OVERHEAD:]
@@ -161,8 +166,9 @@ def _content(batch: Batch) -> bytes | memoryview:
 def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | memoryview]) -> list[int]:
     """Return the position in `data` at which each record begins.
 
-    Raises NotPlainError if the end of the last record is not the end of its batch, or if the number of records differs
-    from the number in the batch header.
+    `contents` has one element for each batch: the bytes of its records. `data` contains all these bytes, one batch
+    after another. Raises NotPlainError if the records of a batch do not end where
+    the batch ends. Also raises NotPlainError if their number differs from the number in the batch header.
     """
     starts: list[int] = []
     add, position, end = starts.append, 0, 0
@@ -184,10 +190,10 @@ def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | me
 
 
 def _numbers(kind: Any, values: Array, is_present: Array | None = None) -> Array:
-    """Return an Arrow column of the type `kind`, which shares the memory of the numpy array `values`.
+    """Return an Arrow column of the type `kind`. It shares the memory of the numpy array `values`, without a copy.
 
-    If `is_present` is False for a value, the column contains null instead of this value. `pa.array` would return the
-    same column, but the first call of `pa.array` or `pa.scalar` imports pandas, which takes 0.2 s.
+    If an element of `is_present` is False, the column contains null at this position. `pa.array` could make the
+    same column. But the first call of `pa.array` or `pa.scalar` imports pandas, which takes 0.2 s.
     """
     validity = None if is_present is None or is_present.all() else _bit_buffer(is_present)
     return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])
@@ -206,14 +212,15 @@ def _text(text: str) -> Any:
 
 
 def _bit_buffer(values: Array) -> Any:
-    """Return a buffer with one bit for each bool, as Arrow stores bools. The first bool is the lowest bit."""
+    """Return a buffer with one bit for each bool. As in Arrow, the first bool is the lowest bit of the first byte."""
     return pa.py_buffer(np.packbits(values, bitorder="little"))
 
 
 class _BatchFields(NamedTuple):
-    """Fields of batch headers, with one numpy array for each field.
+    """Fields of batch headers. Each field is a numpy array with one element for each record.
 
-    Element n of an array is the field's value in the batch that contains record n.
+    Each record has the value of its batch. For example, `base_offset` contains the base offset of a batch as often
+    as the batch has records.
     """
 
     base_offset: Array
@@ -242,9 +249,9 @@ def _batch_fields(batches: Iterable[Batch]) -> _BatchFields:
 
 
 def _varints(array: Array, at: Array) -> tuple[Array, Array]:
-    """Decode one varint in each record. `at` contains the positions of the varints.
+    """Decode the same field of each record. The field is a varint, and `at` contains its position in each record.
 
-    Return the numbers, and the positions after the varints.
+    Return the decoded numbers, and the positions after the varints.
     """
     byte = array[at]
     zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
@@ -271,9 +278,9 @@ class _Slices(NamedTuple):
 
 
 def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Return the positions of the keys (or values) of all records, and the positions of the fields after them.
+    """Return the position of each record's key, and the position after the key. The function also works for values.
 
-    Each key and each value is stored after its length. Element n of `at` is the position of this length in record n.
+    A record stores the length of its key before the key. `at` contains the position of this length in each record.
     """
     sizes, starts = _varints(array, at)
     is_present = sizes >= 0
@@ -299,9 +306,9 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
     """Return the column of headers, and the position after the headers of each record.
 
-    `at` contains the position of each record's headers in `data`, and `first` contains the byte at this position. The
-    byte is 0 if the record has no headers. The function decodes the headers of the other records in a loop in Python.
-    The loop is slow, but most records have no headers.
+    `at` contains the position of the headers in each record, and `first` contains the byte at this position. If the
+    byte is 0, the record has no headers. Most records have none. For all other records, the function decodes the
+    headers in a slow loop in Python.
     """
     count, at = len(at), at + 1
     has_some = np.flatnonzero(first)

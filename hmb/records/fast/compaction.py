@@ -1,16 +1,17 @@
 """Finds the keys and the bytes of a batch's records for compaction: a fast decoder for nearly all batches.
 
-Compaction needs the key of every record, and one gigabyte of a log may contain ten million records. So this module must
-decode records fast. It therefore decodes only *plain* batches, in which most numbers have one or two bytes. (The slower
-function `raw_records` decodes all other batches.) Nearly all batches are plain, which means:
-- The batch has at most 8192 records, and compaction has not removed any of them. So the records have the offset deltas
-  0, 1, 2 and so on.
+Compaction needs the key of every record. One gigabyte of a log can contain ten million records, so this module
+must decode records fast. It decodes only *plain* batches, in which most numbers have one or two bytes. The
+slower function `raw_records` decodes all other batches. Nearly all batches are plain. A plain batch has these
+properties:
+- It has at most 8192 records, and compaction has not removed any of them. So the offset deltas of the records
+  are 0, 1, 2 and so on.
 - Each record has at most 8 KB, and a key of at most 63 bytes.
-- The timestamp of a record differs from the timestamp of the first record by half a year or less.
+- The timestamp of each record differs from the timestamp of the first record by at most half a year.
 
-In a plain batch (a batch without unusual records), each varint before the value has one or two bytes, except the
-timestamp delta. So a decoder finds the key in a few steps, without a function call. The decoder creates only one
-object, the key.
+A record begins with five numbers, such as its length, and the key follows. In a plain batch, each of these
+numbers has one or two bytes. Only the timestamp delta can be longer. So the decoder skips the numbers in a few
+steps, without a function call. The key is the only `bytes` object that it creates.
 
 If the function `plain_keys` or `plain_parts` cannot decode a batch, it returns None. The caller then uses the function
 `raw_records`, which is slower, but decodes every valid batch. If the batch is damaged, `raw_records` raises an error.
@@ -100,12 +101,15 @@ class Parts(NamedTuple):
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
     """Return the bytes of the records with these numbers, or None if this fast function cannot decode them.
 
-    The function returns None if a number is 8192 or greater, or if the key of one of these records has more than 63
-    bytes. It also returns None if one of these records, or a record before it, has more than 8191 bytes.
+    `numbers` is in ascending order, and the first record of the batch has the number 0. The function returns None
+    in these cases:
 
-    `numbers` are in ascending order, and 0 stands for the first record of the batch. The records with these numbers
-    must have keys. The batch must still have all its records: no earlier compaction has removed a record from it. The
-    caller must have decoded the batch with `plain_keys` or `raw_records`.
+    - A number is 8192 or greater.
+    - One of the selected records has a key of more than 63 bytes.
+    - One of the selected records, or a record before it, has more than 8191 bytes.
+
+    The caller must already have decoded the batch with `plain_keys` or `raw_records`. Each selected record must
+    have a key. The batch must still contain all the records that the producer put into it.
     """
     if numbers[-1] >= _MAX_RECORDS:
         return None

@@ -1,8 +1,8 @@
 """Finds the positions of records and of their parts in a batch, without copying keys or values.
 
-When a broker decodes a record, it needs the offset, the timestamp and the key. The broker also needs to know whether
-the record has a value, but not the value itself, which may have 32 MB. So `raw_records` does not copy the value, and
-yields only the positions of the parts of each record.
+When a broker decodes a record, it needs the offset, the timestamp and the key. It must also know whether the
+record has a value, but it does not need the value itself, which can have 32 MB. So `raw_records` copies neither
+keys nor values. For a key or a value, it yields only the position.
 
 Most numbers in a record are below 64 and have one byte. `raw_records` decodes these numbers without calling
 `read_varint`, which makes the loop 1.3 times as fast.
@@ -25,9 +25,9 @@ OLDEST = -(1 << 62)
 
 
 class RawRecord(NamedTuple):
-    """The position of a record, and the fields that a broker needs.
+    """The positions of a record and of its parts, and the fields that a broker needs.
 
-    A position counts from the first byte of the batch's uncompressed records.
+    All positions are in bytes. The uncompressed records of the batch begin at position 0.
     """
 
     start: int
@@ -45,11 +45,13 @@ class RawRecord(NamedTuple):
 
 
 def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[RawRecord]:
-    """Yield the records of a batch, from record number `first` on. `data` contains the uncompressed records.
+    """Yield the records of a batch, starting with record number `first`. The first record has the number 0.
 
-    A broker usually does not decode records when it appends a batch, so a producer may have written wrong lengths or
-    deltas. If a record does not match its batch, or the last record does not end at the end of `data`, this function
-    raises INVALID_RECORD.
+    `data` contains the uncompressed records. A broker usually appends a batch without decoding its records. So the
+    log can contain records with wrong lengths or deltas.
+
+    Raises INVALID_RECORD if a record cannot be decoded, or if its offset or timestamp is outside the allowed range.
+    Also raises INVALID_RECORD if the last record does not end at the end of `data`.
     """
     previous_delta, data_end, new = first - 1, len(data), tuple.__new__
     base_offset, last_delta, base_timestamp = batch.base_offset, batch.last_offset_delta, batch.base_timestamp
@@ -84,9 +86,10 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
 
 
 def _position_of(number: int, data: bytes) -> int:
-    """Return the position of record number `number`. The function adds up the lengths of all records before it.
+    """Return the position of the record with this number. The first record has the number 0.
 
-    Raises IndexError if `data` ends too early, and VarintError if a length is wrong.
+    The function adds up the sizes of all earlier records. Raises IndexError if `data` ends too early, and
+    VarintError if the length of one of these records is invalid.
     """
     position = 0
     for _ in range(number):

@@ -1,9 +1,9 @@
 """Messages v0 and v1, the record formats of 2012 to 2017. Old clients send these messages, and old logs contain them.
 
-Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC and
-attributes. A *message set* is a sequence of messages, and has no header. To compress a message set, a producer writes
-the compressed set into the value of another message, the *wrapper*. In this drawing, a set of three messages becomes
-one wrapper:
+Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC
+and attributes. A *message set* is a sequence of messages. Unlike a record batch, it has no header. A producer
+can compress a whole message set. It then sends the compressed set as the value of one new message, which is
+called the *wrapper*. In this drawing, a set of three messages becomes one wrapper:
     message set   | offset 0, message | offset 1, message | offset 2, message |
     compressed    | offset 2, wrapper: attributes = codec, value = compressed message set |
 
@@ -13,9 +13,9 @@ Since Kafka 0.11, clients send record batches (magic 2), which have one header f
 For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
-The broker accepts messages v0 and v1 from old producers. The broker writes the offsets into the messages, and stores
-all other bytes unchanged. When an old consumer reads record batches, the broker converts the batches to messages. If
-you are interested only in today's clients, skip this folder.
+The broker accepts messages v0 and v1 from old producers. Usually it writes only the offsets into the messages,
+and stores all other bytes unchanged. When an old consumer reads record batches, the broker converts the batches
+to messages. If you are interested only in today's clients, skip this folder.
 
 The class `Message` has the same properties as `RecordBatch`. So most code in the other modules of `hmb.records` works
 with objects of both classes.

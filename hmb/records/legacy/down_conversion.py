@@ -80,16 +80,19 @@ class DownConversion:
     ) -> None:
         """Find the messages that the client gets, and compute their total size.
 
-        `read` returns bytes of the log file. `region` is the range of positions in this file that the caller wants to
-        send. If a batch ends after the region, the client gets no messages of this batch.
+        - `read` is a function that reads bytes of the log file.
+        - `region` is the range of positions in this file that the caller wants to send. A batch that ends after this
+          range is left out.
+        - `magic` (0 or 1) is the newest message format that the client can decode. Messages of this format or an older
+          format are sent unchanged. All other messages and batches are converted.
+        - `start_offset` is the first offset that the client wants. Records below this offset are not converted. But
+          messages that are sent unchanged can have offsets below it.
+        - `max_bytes` is the maximum size of all messages together. Only the first message can be larger.
+        - `limit` is the maximum size of a batch after decompression, in bytes.
 
-        `magic` (0 or 1) is the newest format that the client can decode. The client gets messages of this format or an
-        older format unchanged, even if some of their offsets are below `start_offset`. All other messages and batches
-        are converted, and the client gets only their records from `start_offset` on. All messages together have at most
-        `max_bytes` bytes, unless the first message alone is larger.
-
-        Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
-        has more than `limit` bytes after decompression.
+        If a batch cannot be converted, the client gets only the messages before this batch. If there is no message
+        before it, raises DamagedBatch for a damaged batch. Raises another KafkaError if the batch cannot be decoded or
+        is larger than `limit`.
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
@@ -121,10 +124,12 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of a run's messages (see `_Run`) to `self.size`. Stop if a message does not fit.
+        """Add the sizes of a run's messages (see `_Run`) to `self.size`. Stop at the first message that does not fit.
 
-        `room` is the number of bytes that the response has left. Return the number of bytes that are left after the
-        messages of the run, or -1 if a message did not fit into `room`.
+        `room` is the number of bytes that are still free in the response. Return how many bytes are free after these
+        messages, or -1 if a message does not fit. A message does not fit if it needs more than the free bytes. It also
+        does not fit if the converted messages of one batch would be larger than BATCH_SIZE. The first message of a
+        response always fits.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
@@ -134,11 +139,12 @@ class DownConversion:
         return max(0, room)
 
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
-        """Yield, for each message, its size and its cost in bytes.
+        """Yield the size and the cost of each message, in bytes.
 
-        The size is the number of bytes in the response. The cost is the size, plus the size of the headers of the
-        record from which the message is made. A message contains no headers. But the broker must decompress the
-        headers, and this takes memory, so they count for the cost.
+        The size is the number of bytes that the message has in the response. The cost is the number of bytes by which
+        the message reduces the room in the response. The messages have no headers, but the broker must decompress the
+        headers of the records. So the cost of a converted message is its size plus the size of the record's headers. A
+        message that the broker sends unchanged costs only its size.
         """
         if run.is_old:
             position = 0
@@ -152,10 +158,10 @@ class DownConversion:
                 yield size, size + lost
 
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
-        """Yield the bytes of the messages, in pieces. Together the pieces have `size` bytes.
+        """Yield the bytes of the messages in pieces, which have `size` bytes in total.
 
-        A piece may end in the middle of a message. Raises KafkaError if a batch has been damaged or deleted since the
-        constructor computed `size`.
+        A piece can end in the middle of a message. This method reads the batches from the log again. Raises KafkaError
+        if a batch was damaged or deleted after the constructor had read it.
         """
         left, waiting = self.size, 0
         small: list[bytes | memoryview] = []
@@ -178,8 +184,9 @@ class DownConversion:
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
         """Return the bytes of the first messages of one run (see `_Run`), at most `size` bytes, as a list of parts.
 
-        If converted messages have more than BATCH_SIZE bytes, each key and each value is a part of its own, so that the
-        function does not copy it. Otherwise, the list contains one part: the bytes of all messages.
+        Usually the list has only one part: the bytes of all messages. If a converted message is larger than BATCH_SIZE,
+        its key and its value are separate parts of the list. The function then does not have to copy the large key or
+        value.
         """
         if run.is_old:
             return [run.view[:size]]
@@ -210,9 +217,10 @@ class DownConversion:
             position += done
 
     def _opened(self, run: _Run) -> Iterator[_Plain]:
-        """Decode the batch of a run, and yield its records, which the caller then converts to messages.
+        """Decode a batch that the client cannot decode, and yield its records.
 
-        The client cannot decode this batch itself. Keys and values are not copied.
+        The caller converts these records to messages. Records below `start_offset` and control batches are left out.
+        Keys and values are not copied. Raises DamagedBatch if the batch is damaged.
         """
         batch = parse_batch(run.view)
         try:

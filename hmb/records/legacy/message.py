@@ -12,15 +12,15 @@ Each message has its own offset, CRC and attributes, big endian. A message set i
 
 A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set. The
 messages in the set are the *inner messages*. Offsets and timestamps of wrappers follow these rules:
-- A wrapper has the same offset as its *last* inner message. So a reader that looks for a greater offset can skip the
-  wrapper without decompressing it.
-- The inner messages of a v0 wrapper have absolute offsets. So a broker that appends the wrapper must decompress it,
-  write the offsets, and compress it again.
-- The inner messages of a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first inner message (KIP-31).
-  So a broker that appends the wrapper need not change the inner messages, and need not compress them again.
-- A v1 wrapper and its inner messages also have timestamps. The wrapper's timestamp is the greatest timestamp of the
-  inner messages. If the broker has set the timestamp (log append time), the wrapper's timestamp replaces the timestamps
-  of all inner messages.
+- A wrapper has the same offset as its *last* inner message. A reader that looks for a greater offset can therefore skip
+  the wrapper without decompressing it.
+- The inner messages of a v0 wrapper have absolute offsets. A broker that appends the wrapper must write these offsets.
+  To do this, it decompresses the wrapper and compresses it again.
+- The inner messages of a v1 wrapper have the relative offsets 0, 1, 2 and so on (KIP-31). A broker that appends the
+  wrapper does not change these offsets, and does not need to compress the messages again.
+- A v1 wrapper and its inner messages also have timestamps. Usually, the wrapper has the greatest timestamp of its inner
+  messages. If the broker sets the timestamp (log append time), it sets only the wrapper's timestamp. Readers then use
+  this timestamp for all inner messages.
 
 For example, a v1 wrapper (a compressed message) has the offset 102, and its inner messages have the offsets 0, 1 and 2.
 The last inner message has the same offset as the wrapper, 102. So the absolute offsets of the inner messages are 100,
@@ -191,12 +191,10 @@ class Message(_Header):
             yield record
 
     def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, Message]]:
-        """Yield this message and its offset. From a wrapper (a compressed message set), yield all inner messages.
+        """Yield this message with its offset. If it is a wrapper, yield each inner message with its absolute offset.
 
-        Each inner message comes with its absolute offset.
-
-        The inner messages are memoryviews of the decompressed bytes, so keys and values are not copied. The caller must
-        call `check` first.
+        A wrapper contains a compressed message set, and the inner messages are the messages of this set. They are
+        memoryviews of the decompressed bytes, so keys and values are not copied. The caller must call `check` first.
         """
         if self.codec is Codec.NONE:
             yield self.offset, self
@@ -290,9 +288,9 @@ def encode_messages(
 ) -> list[bytes]:
     """Encode messages without keys, whose values all have the same size.
 
-    `magic` (0 or 1) is the format of the messages. All fields between the CRC and the value have the same bytes in each
-    message. So the function computes the CRC of these bytes only once. For each message, it then updates this CRC with
-    the bytes of the value.
+    `magic` (0 or 1) is the format of the messages. The CRC of a message covers some fields and then the value.
+    These fields have the same bytes in all messages. The function therefore computes their CRC only once. For each
+    message, it continues from this CRC with the bytes of the value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)

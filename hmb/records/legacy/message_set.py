@@ -1,19 +1,21 @@
 """Encodes message sets of magic 0 and 1, and writes the offsets of their messages when a broker appends them.
 
-When a broker appends a record batch, it writes only one offset, the base offset. When the broker appends a message set,
-it must write an offset into every message. Some messages are *wrappers*: a wrapper contains a compressed message set.
-The messages in this set are the *inner messages*. The function `assign_offsets` distinguishes three cases:
-- Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. The loop changes
-  only a copy of the set.
-- A wrapper of the format v1: the broker decompresses it to check its inner messages. If the inner messages have the
-  offsets 0, 1, 2 and so on, as usual, the broker keeps the compressed bytes. The broker then changes only the offset of
-  the wrapper itself. The wrapper's CRC stays valid, because a message's CRC does not include its offset.
-- A wrapper of the format v0: its inner messages must have absolute offsets. So the broker decompresses the wrapper,
-  writes the offsets, and compresses the wrapper again.
+When a broker appends a record batch, it writes only one offset, the base offset. In a message set, it must
+write an offset into every message. A message can be a *wrapper*, which contains a compressed message set. The
+messages in a wrapper are its *inner messages*. The function `assign_offsets` handles three kinds of messages:
+- Messages without compression: a loop checks the CRC of each message and writes its offset. The loop works on a
+  copy of the message set.
+- Wrappers of format v1: the inner messages usually have the offsets 0, 1, 2 and so on. The broker decompresses
+  the wrapper to check this. If it is true, the broker keeps the compressed bytes, and writes only the offset of
+  the wrapper. The CRC of the wrapper stays valid, because a CRC does not cover the offset of its message.
+  Otherwise, the broker corrects the inner offsets and compresses the messages again.
+- Wrappers of format v0: the inner messages must have the same offsets as in the log, which the producer cannot
+  know. So the broker decompresses the wrapper, writes these offsets, and compresses the messages again.
 
-A thread writes the offsets into a message set before it acquires the log's lock, because this work takes time. The
-first message gets the log end offset. But before the thread has the lock, another thread may append records, so that
-the log end offset grows. In this case, `move_to` adds the difference to each offset of the set.
+Writing the offsets into a message set takes time. A thread therefore does this before it takes the log's lock.
+The first message gets the log end offset. Until the thread has the lock, another thread can append records, and
+the log end offset increases, for example by 3. The offsets in the message set are then too small. The method
+`move_to` corrects this: it adds 3 to each offset.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
 into both sets. The broker appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset
@@ -73,10 +75,11 @@ class AssignedMessages:
 
     @property
     def last_offset_of_first_batch(self) -> int:
-        """The last offset in the set's first message. Like a record batch, a message may contain several records.
+        """The offset of the last record in the first message of the set.
 
-        A wrapper is a message that contains a compressed message set, and it has the offset of its last inner message.
-        Any other message contains one record, and has the offset of this record.
+        A message usually contains one record. A *wrapper* is a message that contains a compressed message set, so it
+        can contain several records. The offset of a wrapper is the offset of its last record. In both cases, this
+        property is the offset of the first message.
         """
         return int(_INT64.unpack_from(self.data)[0])
 
@@ -148,13 +151,15 @@ def assign_offsets(
 ) -> AssignedMessages:
     """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
 
-    If `log_append_time` (ms) is not None, this time replaces the timestamps of messages v1. The function decompresses
-    and processes each wrapper (a compressed message set) inside a `with decompressing` block. With this block, the
-    caller can limit how many threads decompress at the same time.
+    If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1.
+
+    A wrapper is a message that contains a compressed message set. The function enters the context manager
+    `decompressing` once for each wrapper, while it decompresses and processes the wrapper. For example, a semaphore
+    limits how many threads decompress at the same time.
 
     Raises CORRUPT_MESSAGE if a size or a CRC is wrong. Raises MESSAGE_TOO_LARGE if all wrappers of the set together
-    decompress to more than `limit` bytes. Raises INVALID_RECORD, INVALID_TIMESTAMP or UNSUPPORTED_COMPRESSION_TYPE if
-    the set contains a message that producers must not send, for example a wrapper inside a wrapper.
+    decompress to more than `limit` bytes. Raises INVALID_RECORD, INVALID_TIMESTAMP or UNSUPPORTED_COMPRESSION_TYPE
+    if producers must not send a message of the set. For example, a wrapper must not contain a wrapper.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise corrupt_message(f"only {len(data)} bytes are left, but a message has at least {MESSAGE_OVERHEAD[0]}")
@@ -182,18 +187,20 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check messages v0 without keys, and write their offsets.
+    """Check messages v0 that have no key and the same size, and write their offsets.
 
-    Stop at the first message that is damaged, has a key, or has another size than the first message of the set. Return
-    the position of this message.
+    Stop at the first message that is different or damaged, and return its position. "Different" means that it has a
+    key, or has another size than the first message of the set.
 
-    The messages of a Kafka 0.8 producer usually have no key, and all have the same size. This function takes 0.37 us
-    for each such message. The function `_assign_plain`, which also supports keys, takes 0.76 us.
+    A Kafka 0.8 producer often sends messages without keys that all have the same size. For such a message, this
+    function takes 0.37 us. The function `_assign_plain`, which also supports keys, takes 0.76 us.
 
-    In a message v0, these fields follow the CRC: the magic, the attributes, the lengths of the key and the value, and
-    the value. In messages without keys and with the same size, only the values differ. So the function computes the CRC
-    of the other fields only once. An offset has eight bytes. To write all offsets, eight slice assignments are enough:
-    one for each of these bytes.
+    Two tricks make this function fast:
+
+    - A CRC covers the magic, the attributes, the lengths of key and value, and the value. In these messages, only
+      the values differ. The function therefore computes the CRC of the fields before the value only once.
+    - An offset has eight bytes. The function writes the first byte of all offsets with one slice assignment, then
+      the second byte of all offsets, and so on.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
@@ -274,10 +281,10 @@ def _content(wrapper: Message, limit: int) -> memoryview:
 
 
 def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryview) -> bytes:
-    """Check all inner messages of a wrapper, and return the wrapper with its new offset.
+    """Check the inner messages of a wrapper, and return the encoded wrapper with its new offset.
 
-    `content` is the decompressed message set of the wrapper. The function writes the offsets of the inner messages into
-    `content`. The caller must have checked the wrapper's CRC.
+    `content` is the message set inside the wrapper, decompressed. If its messages have wrong offsets, the function
+    corrects them in `content` and compresses `content` again. The caller must have checked the wrapper's CRC.
     """
     magic = wrapper.magic
     first_inside = 0 if magic == 1 else result.last_offset + 1

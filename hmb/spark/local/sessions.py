@@ -7,14 +7,15 @@ The function `session` finds Java (module `environment`) and registers the data 
 workers run the first `python3` on the PATH. With `session`, the workers run the same Python interpreter as the
 calling program.
 
-A session of `hmb.spark.session()` has these settings, which suit a laptop. The argument `config` can change each of
-them:
-    memory      a quarter of the machine's memory, between 1 and 4 GB, for Spark's Java process
-    partitions  after a shuffle: one for each core; Spark's default is 200, which suits a cluster
-    network     127.0.0.1 only, so Spark does not have to resolve the machine's name
-    time zone   UTC, so a timestamp looks the same on every machine; Spark's default is the machine's time zone
-    filters     Spark passes the filters of a batch query to the data source (module `hmb.spark.filters`)
-    output      errors only: no warnings, no progress bar, no web page (spark.ui.enabled=true enables the page)
+The function `hmb.spark.session()` uses these settings, which suit a laptop. To change a setting, pass it in the
+argument `config`:
+    memory      Spark's Java process gets a quarter of the machine's memory, but at least 1 GB and at most 4 GB.
+    partitions  A shuffle creates one partition for each core. Spark's default is 200, which suits a cluster.
+    network     Spark uses only the address 127.0.0.1, so it does not have to look up the machine's name.
+    time zone   UTC, so a timestamp looks the same on every machine. Spark's default is the machine's time zone.
+    filters     Spark can pass the filters of a batch query to the data source (module `hmb.spark.filters`).
+    output      Spark prints only errors, and shows no progress bar. Its web page is off; the setting
+                `spark.ui.enabled=true` turns it on.
 
 If `master` names a cluster, such as spark://host:7077, the session does not change the cluster's settings for memory,
 network and partitions.
@@ -56,12 +57,17 @@ CONNECT_PORT = 15002  # the port of a Spark Connect server, if its address conta
 def session(app_name: str = "hmb", master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running SparkSession. If no session is running, start a session.
 
-    `master` is `local[N]` (Spark runs on this machine with N threads), the address of a cluster (spark://HOST:PORT), or
-    the address of a Spark Connect server (sc://HOST:PORT). Without `master`, the function uses the address of a Spark
-    Connect server in the variable SPARK_REMOTE, or else `local[*]`, one thread for each core.
+    `master` says where Spark runs:
 
-    If a session is already running, only the settings in `config` change. Raises SparkUnavailableError, whose message
-    names what is missing.
+    - `local[N]`: on this machine, with N threads
+    - `spark://HOST:PORT`: on a cluster
+    - `sc://HOST:PORT`: on a Spark Connect server
+
+    Without `master`, the function uses the environment variable SPARK_REMOTE if it contains the address of a Spark
+    Connect server. Otherwise, it uses `local[*]`: this machine, with one thread for each core.
+
+    If a session is already running, only the settings in `config` change. Raises SparkUnavailableError if something
+    is missing, for example Java. The error message says what is missing.
     """
     remote = os.environ.get("SPARK_REMOTE", "")
     master = master or (remote if remote.startswith(REMOTE) else "local[*]")

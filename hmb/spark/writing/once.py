@@ -1,22 +1,22 @@
-"""Write exactly once: in one transaction, a task writes the rows of a batch and a note that this batch is written.
+"""Writes rows exactly once. A task stores the number of its newest batch in the same transaction as the batch's rows.
 
 Problem: each run of a task writes its rows, and Spark can run a task more than once. Spark runs a task again after a
 failure, or because a slow worker seems to be dead. Spark can start a second run of a slow task and use the faster run
 (speculation). After a crash, Spark can also run a whole batch of a streaming query again.
 
-Idea: when a task writes the rows of a batch, for example of batch 7, it also writes a *note* in the same transaction.
-The note says "batch 7 is written". A second run of the task reads the note first. The note is stored as the committed
-offset of a consumer group: offset 8 means that batch 7 is written. (The task commits this offset for partition 0 of the
-first topic to which it writes.) All runs of a task use the same name for the group and for the transactions:
+Idea: in the transaction that writes the rows of a batch, the task also writes a *note*. The note of batch 7 says "batch
+7 is written". If Spark runs the task again, the new run reads the note first. The note is stored as a committed offset
+of a consumer group, and offset 8 means that batch 7 is written. The task commits this offset for partition 0 of the
+first topic to which it writes. All runs of a task use the same name for the group and for the transactions:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
-Spark stores the query id in the checkpoint. A query that is started again therefore uses the same transactional ids and
-groups as before. A batch query has no query id, and uses a random id for each job instead. A second attempt of a batch
-query is a new job, so it writes all rows again (sink.py).
+The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
+query therefore uses the same transactional ids and groups. A batch query has no query id, so each of its jobs uses a
+random id instead. If a batch query runs again, its new job has another id, and writes all rows again (sink.py).
 
-Spark can run a task several times. The *note* of a task is a committed offset, which says which batch the task has
-written last. Each run of a task has three steps:
-    1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
+Spark can run a task several times. The *note* of a task is a committed offset that says which batch the task wrote
+last. Each run of the task has three steps:
+    1. init_transactions: no earlier run of the task can write any more, and its open transaction is aborted
     2. wait until no open transaction can change the note of the task, and then fetch the note
     3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
        otherwise: write all rows and a new note in one transaction; the new offset is the number of the batch, plus 1
@@ -25,28 +25,28 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-A task commits the offset N + 1 when it has written batch N. This committed offset is the *note* of the task. After a
-run of the task has called `init_transactions`, no earlier run of the task can commit any more. So no other run can
-change the note after this run has fetched it. One transaction writes the rows and the new note, so it commits both or
-aborts both.
+When a task has written batch N, it commits the offset N + 1. This committed offset is the *note* of the task. When a
+run of the task calls `init_transactions`, all earlier runs lose the ability to commit. So after this run has fetched
+the note, no other run can change it. The run writes its rows and the new note in one transaction, so both are committed
+or both are aborted.
 
 Limits:
-- When a batch runs again, each task must get the same rows as before. A query that has not changed fulfils this,
-  because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a row can
-  belong to another task than before.
-- When a task writes a batch, it also writes a *note* which says that this batch is written. The note is a committed
-  offset with a text field, the metadata. The metadata contains a checksum of the task's rows. The order of the rows
-  does not change this checksum. If a repeated task has other rows than before, the task fails, so that no row is lost
-  without an error. A query that is not deterministic, for example with `rand()`, would therefore fail at every restart.
-- With the option `failOnChangedRows=false`, such a query continues. A repeated task first writes its rows in a new
-  transaction, and then compares the checksums. If the rows are equal, the task aborts the transaction. Otherwise, the
-  task commits the new rows in addition to the old rows, so the query writes at least once.
-- A task without rows neither writes nor reads a note. If a repeated task has no rows, but had rows before, it therefore
-  does not notice the change, and does not fail.
-- The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
-  rows of aborted transactions, consumers need the isolation level read_committed.
-- A note is stored as a committed offset of a group without members. Brokers delete the offsets of such a group after
-  offsets.retention.minutes (7 days). For example, task 0 has committed batch 7, but the query dies before task 1 has
+- When a batch runs again, each task must get the same rows as before. This is so if the query has not changed, because
+  each task reads the same ranges of offsets. But after a `repartition()` without columns, or with another number of
+  tasks, a row can move to another task.
+- With a batch, each task writes a *note* that says "this batch is written". The note is a committed offset, and the
+  metadata of this offset contains a checksum of the task's rows. The order of the rows does not change the checksum.
+  When a task runs again with other rows, it fails, so that no row is lost without an error. A query with random values,
+  for example from `rand()`, would therefore fail whenever a batch runs again.
+- With the option `failOnChangedRows=false`, such a query continues. The repeated task writes its rows in a new
+  transaction, and then compares the checksums. If the rows are the same, the task aborts the transaction. Otherwise it
+  commits the new rows in addition to the old rows, so each row is written at least once.
+- A task without rows neither reads nor writes a note. A task can have rows in the first run, but none in the second.
+  The second run then does not notice the change, and does not fail.
+- The tasks of a batch commit at different times, and the rows of a task become visible when this task commits. Only
+  consumers with the isolation level read_committed do not see the rows of aborted transactions.
+- The committed offset of a note belongs to a group without members. Brokers delete the offsets of such a group after
+  offsets.retention.minutes (7 days). For example, task 0 has committed batch 7, but the query stops before task 1 has
   committed. If the query is started again after more than 7 days, task 0 writes its rows twice.
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The sink's
   default is 15 minutes, the longest time that brokers allow by default.
@@ -97,7 +97,7 @@ class ReplayError(Exception):
 
 
 class _SameRowsError(Exception):
-    """A repeated task has the same rows as its first run, so its new transaction must be aborted."""
+    """Raised to abort a task's transaction, because an earlier run of the task has written the same rows."""
 
 
 @dataclass
@@ -138,10 +138,12 @@ def check_transactions(options: SinkOptions) -> None:
 
 
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write a task's rows in one transaction, unless an earlier run has written them. Return the number of rows.
+    """Write a task's rows in one transaction. If an earlier run of the task has already written them, write nothing.
 
-    `job` identifies the query, for example by the query id of a streaming query. Raises UndeliveredError, ReplayError,
-    KafkaError.
+    Return the number of rows in `batches`. For a streaming query, `job` is the query id. With
+    `failOnChangedRows=false`, the function also writes rows that differ from the rows of the earlier run.
+
+    Raises UndeliveredError, ReplayError, KafkaError.
     """
     first = next(batches, None)
     if first is None:
@@ -178,8 +180,8 @@ def _write(
 ) -> None:
     """Write the rows of a task and its note in one transaction.
 
-    The note contains the number of the batch, the number of rows and a checksum of the rows. If an earlier run of the
-    task has already written this batch, `before` is the note of the earlier run. If both notes are equal, the topic
+    The note contains the number of the batch, the number of rows and a checksum of the rows. `before` is None, or
+    the note of an earlier run that has already written this batch. If the new note equals `before`, the topic
     already contains the same rows. The function then aborts the transaction and raises _SameRowsError.
     """
     with producer.transaction():

@@ -36,7 +36,7 @@ class RowError(ValueError):
 
 
 class Rows(NamedTuple):
-    """The rows of a batch that go to the same topic. If the rows name a partition, all name the same partition."""
+    """Rows of one batch that go to the same topic and, if the rows choose a partition, to the same partition."""
 
     topic: str
     partition: int | None  # None: the partitioner chooses a partition for each row
@@ -74,9 +74,10 @@ def _are_headers(kind: DataType) -> bool:
 
 
 def by_destination(batch: pa.RecordBatch, first: int, options: SinkOptions) -> Iterator[Rows]:
-    """Group the rows of a batch by topic and partition. `first` is the number of the first row in its task.
+    """Group the rows of a batch by topic and partition.
 
-    Raises RowError if a row has no topic, or if a header has no name.
+    A Spark task writes its rows in several batches, and the rows of a task are numbered from 0. `first` is the
+    number of the first row in this batch. Raises RowError if a row has no topic, or if a header has no name.
     """
     names = set(batch.schema.names)
     columns = {name: batch.column(name) for name in ("value", "key", "headers", "topic", "partition") if name in names}

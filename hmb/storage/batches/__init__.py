@@ -1,9 +1,9 @@
 """Batches: how the broker checks, converts and searches batches.
 
-To store or send a batch, the broker reads only its header. Before each append, the broker also checks the size and the
-CRC, because a producer may send any bytes. The broker reads the records of a batch only in a few cases, for example if
-it must compress them with another codec. Before the broker reads records from disk, it checks the CRC again, because a
-disk can damage data.
+The broker usually does not decode the records of a batch. When it appends a batch, it reads the header, and
+checks the size and the CRC, because a producer can send any bytes. When it sends a batch, it needs only the
+header. The broker decodes the records only in a few cases, for example to compress them with another codec.
+Before it decodes records from the disk, it checks the CRC again, because a disk can damage data.
 
 For example, a producer sends a batch of 1,000,000 bytes, which contains 10,000 records. The broker decodes the 61 bytes
 of the header, and computes the CRC of the 999,979 bytes after the CRC field. It decodes none of the 10,000 records.

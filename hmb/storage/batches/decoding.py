@@ -1,9 +1,9 @@
 """Decoding batches: the checks before the broker reads the records of a batch.
 
-A broker usually stores and sends batches without reading their records. This table shows the four cases in which the
-broker must read the records. Decompressed records need much memory, so only a few threads may read records at the same
-time. PREPARING, SEARCHING and CONVERTING are semaphores, and each lets two threads read:
-    case                               limit of threads         the CRC is checked by
+A broker usually stores and sends batches without reading their records. It must read the records in the four cases of
+the table below. Decompressed records can need much memory, so only a few threads may read records at the same time. The
+names PREPARING, SEARCHING and CONVERTING stand for semaphores. Each semaphore admits two threads:
+    case                               threads are limited by   the CRC is checked by
     the broker checks a producer's
     records or changes their codec     PREPARING                validation.py, before the append
     ListOffsets asks for a timestamp   SEARCHING                the class `DamageReports`
@@ -16,9 +16,10 @@ batch, the new batch would have a correct CRC, and nobody could find the damage 
 records from the disk, it checks the CRC. When the broker finds a damaged batch for the first time, it logs the file,
 the position and the offsets.
 
-*The memory.* To read the records of a compressed batch, a thread needs memory for the decompressed records, up to
-`max.decompressed.message.bytes`. So a semaphore lets at most two threads prepare records for an append at the same
-time, and all other threads wait. Searches by time and conversions for old clients have their own semaphores.
+*The memory.* A thread that reads a compressed batch needs memory for the decompressed records, up to
+`max.decompressed.message.bytes`. So at most two threads at a time may decompress records before an append. The
+semaphore PREPARING makes all other threads wait. SEARCHING limits the threads that search for a timestamp, and
+CONVERTING limits the threads that convert records for old clients.
 
 For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
 If 100 threads decompressed at the same time, the broker would need 3.2 GB. With at most two threads, it needs 64 MB,

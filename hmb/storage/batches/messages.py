@@ -1,9 +1,10 @@
 """Preparing messages v0 and v1 for the append: the formats of clients older than Kafka 0.11.
 
-A record batch contains only its first offset, so an append only sets this offset under the log's lock. In the formats
-v0 and v1, each message contains its own offset. To write an offset into a compressed message v0, the broker must
-decompress it, and this takes too long for a thread that holds the lock. So before the append, the broker already writes
-offsets into the messages: the offsets that the log would assign next.
+The broker writes the offsets into each batch or message that it appends. A record batch contains only its first offset.
+The append can change this one field quickly while it holds the log's lock. In the formats v0 and v1, each message
+contains its own offset. To write offsets into compressed messages v0, the broker must decompress them. A thread must
+not hold the lock for so long. The broker therefore writes the offsets before it takes the lock: it uses the offsets
+that the log would assign next.
 
 The broker writes the expected offsets into messages v0 or v1 before it holds the log's lock. In the meantime, another
 producer may append records. The expected offsets are then in use, so the append changes the offsets in the messages.
@@ -11,8 +12,9 @@ For example, the log ends at offset 500, and the broker writes the offsets 500 a
 producer first appends three records. The log then ends at 503, and the append changes the offsets of the messages to
 503 and 504.
 
-The broker converts messages to a record batch in two cases. In the first case, the offsets of compressed messages v0
-must change. In the second case, the topic's codec (`compression.type`) differs from the codec of a message.
+The broker converts messages to a record batch in two cases. In the first case, the log no longer assigns the expected
+offsets, and the messages are compressed messages v0. The broker would have to decompress them again to change their
+offsets. In the second case, the topic setting `compression.type` requires another codec than the codec of a message.
 
 Source: Kafka's `LogValidator`.
 """
@@ -50,8 +52,8 @@ def prepare_messages(
 def as_record_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
     """Convert messages v0 or v1 to one record batch.
 
-    If `compression.type` sets no codec for the topic, the batch gets the codec of the first compressed message. `now`
-    is in ms.
+    The topic setting `compression.type` sets the codec of the batch. If it sets no codec, the batch gets the codec
+    of the first compressed message. `now` is the time in ms.
 
     Raises MESSAGE_TOO_LARGE, INVALID_TIMESTAMP.
     """

@@ -4,10 +4,10 @@ An append changes only the end of a log. The modules of this folder make all oth
 segments. For example, a log has the segments 0, 100 and 200, and all records of segment 0 are older than
 `retention.ms`. The cleanup removes segment 0 from the log, and 100 becomes the log start offset.
 
-Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads continue during a cleanup.
-When the cleanup deletes or replaces a segment, a reader may still be reading this segment. So the cleanup first only
-renames the files of the segment, and removes these files after `file.delete.delay.ms`. A DeleteRecords request does not
-take the cleanup lock, because it only moves the log start offset, under the log's lock.
+A cleanup holds the log's cleanup lock, so only one cleanup of a log runs at a time. Appends and reads continue during a
+cleanup. A thread may still be reading a segment that the cleanup deletes or replaces. The cleanup therefore renames the
+files of this segment first, and removes them only after `file.delete.delay.ms`. A DeleteRecords request only moves the
+log start offset. It needs the log's lock, but not the cleanup lock.
 
 Read in this order:
 - `deletion`      deletes the oldest segments, and moves the log start offset (DeleteRecords)

@@ -57,9 +57,9 @@ def delete_records(log: Log, before_offset: int) -> int:
 def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
     """Delete expired segments, and segments whose records are all below `before_offset`. Return how many were deleted.
 
-    A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a deleted
-    segment, so the broker removes the files after `file.delete.delay.ms`. If `at_once` is True, the broker removes the
-    files immediately. Raises OSError, KAFKA_STORAGE_ERROR.
+    The module retention.py decides which segments have expired. A fetch can still be reading a deleted segment. So
+    the broker removes the files of the segment only after `file.delete.delay.ms`. If `at_once` is True, it removes
+    them immediately. Raises OSError, KAFKA_STORAGE_ERROR.
     """
     if not log.cleanup_lock.acquire(blocking=False):
         return 0  # A compaction or a repair is in progress. A later call deletes the segments.
@@ -88,10 +88,12 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
 
 
 def roll(log: Log) -> None:
-    """Start a new active segment before the old one is full, so that the old segment can be deleted or repaired.
+    """Start a new active segment, although the present one is not full.
 
-    The caller holds the cleanup lock. If the disk is full, the log keeps its active segment, and the broker logs a
-    warning. Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
+    The broker cannot delete or repair the active segment. After this call, it can delete or repair the segment that
+    was active before. The caller holds the cleanup lock. If the broker cannot create the new segment, it logs a
+    warning, and the active segment stays the same. One possible cause is a full disk. Raises KAFKA_STORAGE_ERROR if
+    the log cannot be synced.
     """
     log.flush()
     with log.lock:  # No append may come between the check and the new segment.

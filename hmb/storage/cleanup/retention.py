@@ -1,19 +1,18 @@
 """Retention: which of a log's oldest segments may be deleted.
 
-The broker deletes whole segments, the oldest segment first. It does not matter whether a consumer has read the records.
-The broker may delete a segment in each of these cases:
-- The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the broker uses
+The broker deletes whole segments, beginning with the oldest one. It deletes them even if no consumer has read the
+records. A segment can be deleted if at least one of these conditions is true:
+- It is too old: its newest record is older than `retention.ms`. If its records have no timestamps, the broker uses
   the time of the last write to the file.
-- Without the segment, the log still has at least `retention.bytes` bytes.
-- All offsets of the segment are below the log start offset, because a DeleteRecords request has moved the log start
-  offset.
+- The log is too large: even without the segment, it has at least `retention.bytes` bytes.
+- All its records are below the log start offset. A DeleteRecords request can move the log start offset.
 
 The limits `retention.ms` and `retention.bytes` apply only if `cleanup.policy` contains `delete`. The value -1 means no
 limit.
 
-The last records of a topic must also expire, even if no producer writes to the topic any more. These records are in the
-active segment, which the broker cannot delete. So when the active segment and all other segments have expired, the log
-rolls: it creates a new, empty active segment. The broker can then delete the old active segment.
+The last records of a topic must also expire, even if producers no longer write to the topic. But these records are in
+the active segment, and the broker never deletes the active segment. When all segments have expired, the log therefore
+creates a new, empty active segment. The broker can then delete the segment that was active before.
 
 Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """

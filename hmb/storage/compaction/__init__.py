@@ -8,8 +8,8 @@ later record has the same key. Compaction copies only the records that are still
     new segment     offset                   3    4    5        the records keep their offsets
                     key                      c    b    a
 
-The last step of a compaction is the *swap*: the new segment replaces the old segments. If a crash interrupts the swap,
-no record is lost or duplicated.
+At the end of a compaction, the new segment replaces the old segments. This step is the *swap*. If the broker
+crashes during the swap, its next start completes or undoes the swap. No record is lost or duplicated.
 
 Read in this order:
 - `rule`      which records stay

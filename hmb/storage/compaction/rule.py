@@ -21,13 +21,14 @@ When the log has no such batch any more, the marker stays for another `delete.re
 records. One compaction of a log is a *round*. A round reads the log twice: the first pass finds the last record of each
 key, and the second pass copies the records that stay.
 
-In its first pass, a round of compaction reads the dirty records backwards. So the first record with key K that the
-round finds is the log's last record with key K. The round stores the keys in a set, and the offsets of these last
-records in a list.
+In its first pass, a round of compaction reads the dirty (not yet compacted) records from the last batch to the
+first batch. So when the round finds a key for the first time, it has found the last record with this key. The
+round adds the key to a set, and the offset of this record to a list.
 
-In its second pass, a round of compaction copies only the last record of each key. The first pass has stored the offset
-of the last dirty record of each key, so the second pass does not read the keys of dirty records again. The round drops
-each clean record that has the same key as a dirty record, because the dirty record has the newer value of this key.
+In its second pass, a round of compaction copies only the last record of each key. The first pass has stored
+each key of the dirty (not yet compacted) records, and the offset of the last record with this key. So a dirty
+record stays if its offset was stored, and the second pass does not need its key. A clean (already compacted)
+record is dropped if its key was stored, because a dirty record has a newer value of this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -62,11 +63,11 @@ ENTRY_OVERHEAD = 112  # bytes of memory for each key in addition to its own byte
 
 
 class OffsetMap:
-    """A map from the keys of dirty (not yet compacted) records to the last offset of each key.
+    """Stores each key of the dirty (not yet compacted) records, and the offset of the last record with this key.
 
-    The records have offsets from `begin_offset` up to `end_offset`. The map uses at most `max_bytes` of memory. The
-    caller adds the batches from the last batch to the first batch. The records of a batch may have at most `limit`
-    bytes after decompression.
+    The dirty records have the offsets from `begin_offset` to `end_offset` - 1. The caller adds their batches in
+    reverse order: the last batch first. The map accepts batches until it uses `max_bytes` of memory. A batch with
+    more than `limit` bytes of records after decompression counts as unreadable.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
@@ -80,12 +81,11 @@ class OffsetMap:
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch's records to the map, and return True.
+        """Add the keys of a batch to the map, and return True. If the memory is used up, add nothing and return False.
 
-        If the map has already used up its memory, add nothing and return False.
-
-        If the batch cannot be read, the method adds no keys but puts the error into `unreadable`. Raises
-        CORRUPT_MESSAGE if the offsets of the log are not in ascending order.
+        The caller adds the batches of the log backwards. Each batch must therefore have lower offsets than the batch
+        that was added before it. Otherwise, the method raises CORRUPT_MESSAGE. If the batch cannot be read, the method
+        adds no keys, stores the error in `unreadable`, and returns True.
         """
         if self._room <= 0:
             return False
@@ -106,7 +106,10 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return the offsets of the records in `batch` whose keys do not occur later in the log. The offsets ascend."""
+        """Return the offsets of those records in `batch` whose keys do not occur later in the log.
+
+        The offsets are in ascending order.
+        """
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
@@ -123,8 +126,9 @@ class OffsetMap:
 class CleanedTransactionMetadata:
     """Decides for each batch of a log whether its records belong to an aborted transaction.
 
-    The caller passes the batches in the order of their offsets. Before the first batch of each segment, the caller
-    calls `enter`, which looks up the aborted transactions in the transaction indexes.
+    The caller passes all batches in the order of their offsets: batches of records to `is_aborted`, and markers to
+    `end`. Before the first batch of each segment, the caller calls `enter`. This method looks up the aborted
+    transactions in the transaction indexes of the segments.
     """
 
     def __init__(self) -> None:
@@ -134,9 +138,10 @@ class CleanedTransactionMetadata:
         self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Look up the aborted transactions in the first segment of `segments`. This segment ends at `end_offset`.
+        """Look up the aborted transactions with records in the first segment of `segments`.
 
-        `segments` also contains all later segments, because the marker of a transaction may be in a later segment.
+        This segment ends at `end_offset`. `segments` also contains all later segments, because a transaction can begin
+        in the first segment and end with a marker in a later segment.
         """
         found = aborted_transactions(segments, segments[0].base_offset, end_offset)
         news = [each for each in found if each.first_offset >= self._known_to]
@@ -175,11 +180,11 @@ class EndedTransaction(NamedTuple):
 class Compaction:
     """The rule that decides which records a compaction keeps.
 
-    The caller passes each batch to `apply`, in the order of the log.
+    The caller passes each batch to `apply` or `apply_to_marker`, in the order of the log.
 
-    Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain an old
-    value of a deleted key. If the rule dropped the later tombstone of this key, the old value would become valid again.
-    So while `is_blind` is True, the rule drops no tombstone.
+    If a batch cannot be read, the caller keeps it and sets `is_blind` to True. From then on, no tombstone is
+    dropped because of its age. The reason: the unreadable batch may contain an old value of a key that a later
+    tombstone has deleted. Without this tombstone, the old value would become valid again.
     """
 
     map: OffsetMap
@@ -192,9 +197,9 @@ class Compaction:
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        The header of a record batch can contain a delete horizon. After this time, the tombstones of the batch are
-        dropped. Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is
-        True. Raises KafkaError if the batch cannot be read.
+        In a record batch (v2), compaction drops the tombstones when the delete horizon in the header of the batch has
+        passed. Messages v0 and v1 have no delete horizon. Compaction drops their tombstones if their segment is old
+        enough (`drop_old_tombstones`). Raises KafkaError if the batch cannot be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -230,12 +235,14 @@ class Compaction:
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
         """Return the bytes that compaction keeps of a marker's batch, or None if it drops the whole batch.
 
-        The batch contains only the marker. `is_needed` is True while the log has batches of the marker's transaction.
-        The marker stays during this time. Afterwards, the batch gets a delete horizon, which is a time. Compaction
-        drops the marker only when this time has passed.
+        A marker ends a transaction, and is the only record of its batch. Compaction treats the batch as follows:
 
-        The log must keep the last batch of each producer. If the dropped marker was in the last batch of its producer,
-        the header of this batch stays, without a record. Raises KafkaError if the batch cannot be decoded.
+        - `is_needed` is True while the log still has other batches of the transaction. The batch then stays unchanged.
+        - When the log has no such batch any more, the marker's batch gets a delete horizon, which is a time in ms.
+        - When this time has passed, compaction drops the marker. If the batch is the last one of its producer, its
+          header stays.
+
+        Raises KafkaError if the batch cannot be decoded.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -246,9 +253,10 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records, or None if the producer has a later batch.
+        """Return the batch without its records if it is the last batch of its producer. Otherwise, return None.
 
-        The log must always keep the last batch of a producer.
+        The log must keep the last batch of each producer, because the broker reads the state of the producer from it.
+        An example is the producer's last sequence number.
         """
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 

@@ -166,9 +166,9 @@ def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def _repeated(
     file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
 ) -> Generator[Entry, None, int]:
-    """Yield the fields of all entries from `position` on. All entries have the same length.
+    """Yield the fields of all entries from `position` to the end of the file. All entries have the same length.
 
-    After the last field, return the position after the last entry.
+    When the generator ends, it returns the position after the last entry.
     """
     names = tuple(field.name for field in fields_of(entry))
     file.seek(position)
@@ -181,7 +181,11 @@ def _repeated(
 
 
 def _rest(file: BufferedReader, position: int, end: int | None = None, prefix: str = "") -> Iterator[Entry]:
-    """Yield the bytes from `position` on, which belong to no field: zeros as one entry, all other bytes in chunks."""
+    """Yield entries for the bytes from `position` to `end`, which belong to no field.
+
+    Consecutive zeros become one entry. All other bytes are split into chunks. Without `end`, the function continues
+    to the end of the file.
+    """
     end = os.fstat(file.fileno()).st_size if end is None else end
     zeros = 0
     file.seek(position)

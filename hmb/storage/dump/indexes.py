@@ -1,13 +1,17 @@
 """Dumps a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-An index contains only facts that are also in the log, so the dump compares each entry of an index with the log. An
-entry of the offset index contains an offset and a position: the batch at this position must end at this offset. An
-entry of the time index contains a timestamp and an offset: the greatest timestamp of the batch that ends at this offset
-must be this timestamp. `Findings` collects the contradictions, and the dump shows them after all files, as Kafka's tool
-does.
+The log also contains all facts that are in the offset index and in the time index. So the dump compares each
+entry of these indexes with the log:
 
-While Kafka appends to an index, its file has a fixed size, and all bytes after the last entry are zeros. The dump stops
-at these zeros.
+- An entry of the offset index contains an offset and a position in the log file. The batch at this position
+  must end at this offset.
+- An entry of the time index contains a timestamp and an offset. This timestamp must be the greatest timestamp
+  of the batch that ends at this offset.
+
+`Findings` collects all differences. The dump shows them after all files, as Kafka's tool does.
+
+Kafka creates the file of an index with its full size. While Kafka appends to the index, all bytes after the
+last entry are zeros. The dump stops at these zeros.
 """
 
 from __future__ import annotations
@@ -59,7 +63,10 @@ class TimeIndexEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class AbortedTransactionEntry(Entry):
-    """An entry of the transaction index: an aborted transaction, whose records a reader of committed records skips."""
+    """An entry of the transaction index. It describes one aborted transaction.
+
+    Consumers that want only committed records skip the records of this transaction.
+    """
 
     kind: ClassVar[str] = "aborted_transaction"
     version: int
@@ -206,7 +213,10 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
 
 
 def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield `(position, fields)` for each entry of an index file, up to the padding of zeros."""
+    """Yield `(position, fields)` for each entry of an index file. Stop at the zeros after the last entry.
+
+    `position` is the position of the entry in the file, and `fields` contains the two numbers of the entry.
+    """
     relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # the index of the field `relative_offset` in an entry
     position = 0
     while len(data := file.read(entry.size)) == entry.size:
@@ -218,7 +228,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Check an index as a Kafka broker does at its start, and return the result."""
+    """Check an index in the same way as a Kafka broker that is starting, and return the result."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are not a multiple of {entry.size}")
@@ -235,7 +245,8 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
 def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
     """Yield all entries, but only the first FEW reports of damage. At the end, report how many were left out.
 
-    Many reports would be useless: if a log is cut, every index entry with a position after the cut is damaged.
+    One problem can cause thousands of reports. For example, if the end of the log file is missing, the dump reports
+    every index entry that points to the missing part.
     """
     damages, first_hidden = 0, 0
     for entry in entries:
@@ -252,9 +263,10 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
 
 
 def _log_beside(path: Path) -> BufferedReader:
-    """Open the log file that belongs to the index `path`.
+    """Open the log file of the segment to which the index `path` belongs.
 
-    If the log file is missing and the index has no entry, return an empty file.
+    If the index has no entries, nothing must be compared with the log. If the log file is also missing, this
+    function returns an empty file instead.
     """
     log = path.with_suffix(".log")
     with IndexReader(path) as index:

@@ -5,12 +5,12 @@ these rules for each entry:
 - An entry of the offset index contains the position of a batch, and the last offset of this batch.
 - An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No earlier
   record has a greater timestamp.
-- Each entry has greater numbers than the entry before it.
+- Both numbers of an entry are greater than the numbers of the entry before it.
 
-`search` and `scan` show each step of the look-up that a broker does for a fetch. `search` is a binary search in the
-index for the last entry at or below the wanted offset. This entry contains a position. `scan` reads the log from this
-position until it finds the batch with the wanted offset. If a client asks for a timestamp, the broker first searches
-the time index for an offset.
+`search` and `scan` show how a broker finds the batch with an offset. First, `search` does a binary search in the offset
+index. It finds the last entry whose offset is not greater than the wanted offset. This entry contains a position in the
+log. Then `scan` reads the log from this position until it finds the batch. If a client asks for a timestamp, the broker
+begins with a search in the time index, which leads to an offset.
 
 Source: the thesis, chapter 9.5.3, "Storage Format".
 """
@@ -30,7 +30,7 @@ from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 @dataclass(frozen=True, slots=True)
 class InspectedEntry:
-    """An entry of an index, its distance from the previous entry, and its problem, or None if the entry is correct."""
+    """An entry of an index, and the result of its check. If the entry is correct, `problem` is None."""
 
     number: int
     key: int  # offset in an offset index, timestamp (ms) in a time index
@@ -53,11 +53,12 @@ class Summary:
     greatest: int = 0
 
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
-        """Return a summary that also includes `entry`.
+        """Return a new summary that includes one more entry of the index.
 
-        In an offset index, `covered` is the number of bytes from the start of the log file to the position in `entry`.
-        In a time index, `covered` is the number of offsets from the start of the segment to the offset in `entry`. The
-        method divides `covered` by the number of entries to get the average distance.
+        `covered` is the sum of the distances between entries, up to the new entry. In an offset index, it is the
+        number of bytes from the start of the log file to the position in `entry`. In a time index, it is the number
+        of offsets from the start of the segment to the offset in `entry`. The average distance is `covered` divided
+        by the number of entries.
         """
         return replace(
             self,
@@ -85,7 +86,7 @@ def inspect(path: Path) -> Iterator[InspectedEntry]:
 
 
 class _LogWalk:
-    """Reads the batches of a log one after the other, up to the batch of the current index entry."""
+    """Reads the batches of a log in order. For each index entry, it continues to the batch that the entry refers to."""
 
     def __init__(self, log: BufferedReader) -> None:
         self._batches = walk(log)
@@ -133,7 +134,7 @@ class _TimeIndexCheck(_LogWalk):
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a binary search: a comparison of the wanted key with the entry halfway between `low` and `high`."""
+    """One step of a binary search. It compares the wanted key with the entry halfway between `low` and `high`."""
 
     low: int
     high: int
@@ -155,7 +156,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The steps of a binary search, and the entry that it has found. The entry is None if no entry matches."""
+    """The steps and the result of a binary search. If the search found no entry, `number` and `entry` are None."""
 
     path: Path
     entries: int
@@ -168,10 +169,11 @@ class Search:
 def bisection(
     count: int, key_of: Callable[[int], int], wanted: int, *, below: bool = False
 ) -> tuple[list[SearchStep], int | None]:
-    """Search `count` sorted entries for the last entry whose key is at most `wanted`.
+    """Search sorted entries for the last entry whose key is at most `wanted`. Return the steps and the entry's number.
 
-    Return the steps of the binary search, and the number of the found entry. `key_of(3)` returns the key of entry 3. If
-    `below` is True, the key of the found entry must be less than `wanted`.
+    `count` is the number of entries, and `key_of(3)` returns the key of entry 3. With `below=True`, the function
+    searches for the last entry whose key is less than `wanted`. If there is no such entry, the returned number is
+    None.
     """
     steps: list[SearchStep] = []
     low, high = 0, count - 1
@@ -185,17 +187,17 @@ def bisection(
 
 
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
-    """Find the last entry of an index whose key is at or below `wanted`, or below `wanted` if `below` is True."""
+    """Find the last index entry whose key is at most `wanted`. With `below=True`, it must be less than `wanted`."""
     with IndexReader(path) as index:
         steps, found = bisection(len(index), lambda number: index[number][0], wanted, below=below)
         return Search(path, len(index), wanted, steps, found, None if found is None else index[found])
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches of a log file from `position` on, up to the batch with `offset` or `timestamp`.
+    """Yield the batches of a log file, starting at `position`, until a batch contains `offset` or `timestamp`.
 
-    With `offset`, the function stops after the first batch whose last offset is at least `offset`. With `timestamp`
-    (ms), it stops after the first batch whose greatest timestamp is at least `timestamp`.
+    With `offset`, the last step is the first batch whose last offset is at least `offset`. With `timestamp` (ms),
+    the last step is the first batch whose greatest timestamp is at least `timestamp`.
     """
     with log.open("rb") as file:
         for at, batch in walk(file, position):

@@ -1,8 +1,8 @@
 """Reads the files of a segment without changing them.
 
-When a broker opens a segment (segment.py), it may create, repair and change files. The dump commands must not change
-files: they also read damaged files, and files to which a running broker writes. So the dump commands use the readers of
-this module.
+When a broker opens a segment (segment.py), it can create, repair and change files. The dump commands must not
+change any files, because they also read damaged files and the files of a running broker. They therefore use the
+readers of this module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def header_at(log: BufferedReader, position: int) -> Batch:
 
 
 def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
-    """Yield the header of each whole batch from `position` on. Raises KafkaError at the first damaged header."""
+    """Yield the header of each complete batch, from `position` on. Raises KafkaError at the first damaged header.
+
+    If the file ends inside a batch, the function ends without an error before this batch.
+    """
     end = os.fstat(log.fileno()).st_size
     while position < end:
         try:
@@ -51,10 +54,10 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The result of a check of the bytes after the last entry of an index file.
+    """The result of a check: whether only zeros follow the last entry of an index file.
 
-    Kafka fills an index file with zeros after the last entry. Any other bytes there are damage, and `problem` describes
-    this damage.
+    Kafka fills the rest of an index file with zeros. If other bytes follow the last entry, the file is damaged, and
+    `problem` describes the damage. Otherwise, `problem` is None. `position` is the end of the last entry.
     """
 
     position: int
@@ -91,7 +94,10 @@ class IndexReader:
         return (one, self.base_offset + other) if self.is_time_index else (self.base_offset + one, other)
 
     def lookup(self, key: int) -> tuple[int, int] | None:
-        """Return the last entry whose offset or timestamp is at or below `key`, or None if no such entry exists."""
+        """Return the last entry whose offset is not greater than `key`, or None if no such entry exists.
+
+        In a time index, `key` is a timestamp, and is compared with the timestamps of the entries.
+        """
         number = bisect_right(range(len(self)), key, key=lambda number: self[number][0]) - 1
         return self[number] if number >= 0 else None
 

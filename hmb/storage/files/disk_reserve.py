@@ -4,17 +4,21 @@ When the disk is full, producers get KAFKA_STORAGE_ERROR. But consumers still ha
 administrator has to delete records. For these requests, the broker must write a little: a record of 150 bytes in
 `__consumer_offsets`, a checkpoint, or the list of topics.
 
-So when the broker starts, it allocates the file `.reserve`, which occupies 4 MiB of the disk. When the disk is full,
-the broker removes this file, and can then write into the free space.
+When the broker starts, it allocates the file `.reserve`, which occupies up to 4 MiB of the disk. If the disk
+becomes full later, the broker deletes this file. It then has free space for its own small writes, such as the
+offsets that consumers commit.
 
-The broker uses the file `.reserve` in these steps:
-1. A write fails because the disk is full. The broker removes `.reserve`. The free 4 MiB are enough for 25,000 commits.
-2. From then on, the logs refuse records of producers, so that only the broker's own writes use the free space.
-3. Once a second, the broker checks whether the free space is at least twice the size of `.reserve`. If so, it allocates
-   the file again, and accepts records of producers again. Nobody has to restart the broker.
+When the disk becomes full, the broker uses the file `.reserve` in these steps:
+1. A write fails because the disk is full. The broker deletes `.reserve`. If the file had 4 MiB, this space is
+   enough for 25,000 commits of offsets.
+2. From then on, the broker refuses the records of producers, so that they do not fill this space. Only the
+   broker's own writes use it.
+3. Once a second, the broker checks whether the free space is at least twice the size of `.reserve`. If it is,
+   the broker allocates the file again, and accepts records again. Nobody has to restart the broker.
 
-The file `.reserve` takes at most 1/64 of the disk. If the disk is already full when the broker starts, the broker
-allocates this file later, as soon as the disk has space again.
+The file `.reserve` takes at most 1/64 of the disk, so it is smaller than 4 MiB on a very small disk. If the
+disk is already full when the broker starts, the broker cannot allocate the file. It tries again until the disk
+has space.
 """
 
 from __future__ import annotations
@@ -84,9 +88,10 @@ class DiskReserve:
                 file.write(bytes(size))
 
     def use(self, error: OSError) -> bool:
-        """If `error` means that the disk is full, remove the reserve file to free its space.
+        """Return whether `error` means that the disk is full. If it does, delete the reserve file first.
 
-        Return whether the disk is full.
+        The reserve file occupies disk space that the broker keeps for its own writes. When the file is deleted, the
+        broker can use this space.
         """
         if not is_disk_full(error):
             return False

@@ -7,9 +7,9 @@ Because the number of open files is limited, a segment does not keep its files o
 `VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
 number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
-If too many files are open, the *clock algorithm* chooses which file to close. Each open file can have a mark. A write
-sets the mark of the file. A read sets the mark only if the file is already open. So a file that was read only once has
-no mark, and the algorithm closes it before files that were used several times.
+If too many files are open, the *clock algorithm* chooses which file to close. It first closes files without a *mark*.
+Each write sets the mark of the file. A read also sets the mark, unless the read itself had to open the file. So a file
+that was read only once has no mark, and the algorithm closes it before files that were used several times.
 
 The clock algorithm has its name from a picture: the open files form a circle, and a *hand* moves from file to file, as
 on a clock. If the file at the hand has a mark, the hand removes the mark and moves on. If the file has no mark, the
@@ -18,21 +18,21 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The clock algorithm looks at one open file after another, again and again. When it looks at a file, it removes the
-file's mark. The next use of the file sets the mark again. So the algorithm closes a file only if no thread has used the
-file again since the algorithm last looked at it, or since it was opened. (A list of the files in the order of their
-last use would be more exact. But each use would have to change this list, and this takes longer than setting a mark.)
+The clock algorithm checks the open files one after another. After the last file, it begins again with the first. It
+removes the mark of each file that it checks. The next use of the file sets the mark again. If a file has no mark, no
+thread has used it again since the last check, or since it was opened. The algorithm closes this file. (It would be more
+exact to close the file that was not used for the longest time. But then each use would have to update a sorted list of
+the files, which is slower than setting a mark.)
 
 This module avoids two errors:
-- *The kernel reuses the number of a closed descriptor at once.* For example, thread A opens a file, and stores only the
-  number of its descriptor, 7. Thread B closes this file and opens a different file, which also gets the number 7.
-  Thread A would then write into the wrong file. So each thread holds a reference to the open file (`SharedFile`) while
-  it uses the file. The file closes when no thread holds a reference any more.
-- *A closed file forgets errors.* The kernel keeps written bytes in memory and writes them to the disk later. If this
-  write fails, the kernel reports the error at the next sync through a descriptor that was open at the time of the
-  failure. If the file was closed and is opened again, a sync through the new descriptor may succeed, although bytes are
-  lost. So the broker syncs a file with unsynced bytes before it closes the file. A sync takes time, so the broker first
-  looks for a file without unsynced bytes to close.
+- *A thread writes into the wrong file.* The kernel uses the number of a closed descriptor again for the next file. For
+  example, thread A opens a file, and stores only the number of its descriptor, 7. Thread B closes this file and opens a
+  different file, which also gets the number 7. Thread A would then write into the wrong file. So each thread holds a
+  reference to the open file (`SharedFile`) while it uses the file. The file closes when no thread holds a reference.
+- *The broker does not notice that bytes are lost.* The kernel keeps written bytes in memory and writes them to the disk
+  later. If this write fails, the next sync returns an error. But a descriptor that was opened after the failure can get
+  no error: its sync succeeds, although bytes are lost. So before the broker closes a file, it syncs all unsynced bytes
+  of the file. A sync takes time, so the broker first looks for a file that it can close without a sync.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of
@@ -105,7 +105,8 @@ class VirtualFile:
     def open(self) -> SharedFile:
         """Return the open file. If the file is closed, open it first. Raises OSError.
 
-        The caller must keep the result in a variable while it uses the descriptor: without a reference the file closes.
+        Keep the result in a variable while you use its descriptor. When nothing refers to the result any more, Python
+        closes the file.
         """
         file = self._file
         if file is None:
@@ -178,10 +179,9 @@ class VirtualFile:
             self._file = None
 
     def close_if_idle(self, *, may_sync: bool) -> bool:
-        """Close the file if it was not used after the previous call of this method. Return whether the file is closed.
+        """Close the file if it was not used since the last call of this method. Return whether the file was closed.
 
-        If the file has unsynced bytes, this method first syncs the file. But if `may_sync` is False, a file with
-        unsynced bytes stays open.
+        A file with unsynced bytes is synced before it is closed. If `may_sync` is False, such a file stays open.
         """
         if self._is_used:
             self._is_used = False
@@ -197,10 +197,11 @@ class VirtualFile:
 class FileRegion:
     """The records in a Fetch response: `size` bytes of a file from `position` on.
 
-    The kernel sends these bytes to the client with `sendfile`, so the broker does not read them. If another thread
-    deletes the segment before the kernel has sent the bytes, the file is usually still open, and the client gets all
-    bytes. But the broker may have closed the file to open other files. In this case `sendfile` raises OSError, and the
-    client has to connect and fetch again.
+    On a connection without TLS, the kernel sends these bytes with `sendfile`, so the broker does not read them.
+
+    Another thread can delete the file before the broker begins to send it. If the file is still open, the client
+    gets all bytes. But the broker may have closed the file, because too many files were open. Opening the file
+    again then raises OSError, and the client must connect and fetch again.
     """
 
     file: VirtualFile
@@ -215,10 +216,13 @@ class FileRegion:
 class DurableFile(VirtualFile):
     """A virtual file whose content must survive a power cut. Thread-safe.
 
-    Two locks guard a file. `_writing` guards the state of the descriptor: while a thread writes, no other thread closes
-    the file. `_syncing` guards `_failure`, the error of a failed sync: only one thread syncs the file at a time, and if
-    this sync fails, the threads that wait for `_syncing` get the same error. A thread that needs both locks takes
-    `_writing` first.
+    Each file has two locks:
+
+    - A thread holds `_writing` while it writes, so that no other thread closes the file during the write.
+    - A thread holds `_syncing` while it syncs, so that only one thread syncs the file at a time. If the sync fails,
+      it stores the error in `_failure`. The threads that wait for `_syncing` then raise the same error.
+
+    A thread that needs both locks takes `_writing` first.
     """
 
     __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")
@@ -231,7 +235,10 @@ class DurableFile(VirtualFile):
         self._syncing = threading.Lock()  # held during a sync; guards `_failure`
 
     def write(self, parts: Parts, position: int) -> int:
-        """Write all parts, like `VirtualFile.write`. Raises SyncFailed if an earlier sync has failed, and OSError."""
+        """Write all parts, like `VirtualFile.write`.
+
+        Raises SyncFailed if an earlier sync of the file has failed. Raises another OSError if the write fails.
+        """
         with self._writing:
             if self._failure is not None:
                 raise self._failed()
@@ -249,8 +256,9 @@ class DurableFile(VirtualFile):
     def sync(self) -> None:
         """Sync the file: write its bytes from the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync or an earlier sync has failed. All later calls then also fail. Raises another
-        OSError if the file cannot be opened. A later call can then succeed.
+        Raises SyncFailed if this sync or an earlier sync of the file has failed. After a failed sync, each later call
+        also raises SyncFailed. Raises another OSError if the file cannot be opened. In this case, a later call can
+        succeed.
         """
         if self._failure is not None:
             raise self._failed()
@@ -302,11 +310,11 @@ def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> 
 
 
 class OpenFiles:
-    """The open files of this process. `limit` is the number of files that may normally be open.
+    """The open files of this process. The broker closes files so that usually at most `limit` files are open.
 
-    If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. For
-    each such thread, the process may have one open file more than `limit`. All methods are thread-safe, and callers
-    need no lock.
+    A thread can still be reading a file when another thread closes the file. The descriptor then stays open until
+    the reading thread has finished, so the process can have more than `limit` open files for a short time. All
+    methods are thread-safe: callers need no lock.
     """
 
     def __init__(self, limit: int) -> None:
@@ -315,7 +323,7 @@ class OpenFiles:
         self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # a queue: `close_one` takes the first file
 
     def add(self, file: VirtualFile) -> None:
-        """Add an open file to the end of the queue from which `close_one` takes the next file to close."""
+        """Add an open file to the end of the queue. `close_one` takes files from the front of this queue."""
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:

@@ -1,8 +1,9 @@
 """Recovery: when the broker starts, it finds out which records a log contains after a kill, a power cut or damage.
 
-If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut, any bytes
-that were not synced may be missing. A disk may change a bit at any time. When the broker starts, it distinguishes these
-cases by the position of the damage. In this drawing, `?????` stands for damaged bytes:
+If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut,
+bytes that were not synced may be missing. A defective disk may change a bit at any time. When the broker finds
+damage at its start, the position of the damage shows the cause. The *recovery point* separates synced bytes
+from bytes that may not be synced. In this drawing, `?????` stands for damaged bytes:
                          recovery point               end of the file
                                |                             |
     [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
@@ -20,8 +21,8 @@ For example, the recovery point is 220: all records below offset 220 were on dis
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at
 offset 230.
 
-When the broker starts, it does not check all batches of a closed segment whose files are unchanged. The broker finds
-damage in such a segment when clients read the segment (`read_checks`).
+If the files of a closed segment are unchanged, the broker does not check all its batches at the start. The
+broker finds damage in such a segment later, when clients read the segment (`read_checks`).
 
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 

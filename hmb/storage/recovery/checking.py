@@ -1,17 +1,17 @@
 """Checks the batches of a log file, and finds the next intact batch after a damaged one.
 
-A power cut may leave two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be
-incomplete. Or the file has a *nonsense block*: the file system has allocated this block of the file, but has never
-written the data to the block. A disk error may change any byte of the file. To find damage, `checked_batch` checks
-whether the bytes after the length field match the length and the CRC of the batch.
+A power cut can leave two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch can be
+incomplete. Or the file can end with a *nonsense block*: the file system has allocated a block for the file, but
+has not written the data to it. A disk error can change any byte of the file. In all three cases, the bytes of a
+batch no longer match its length or its CRC. `checked_batch` checks both.
 
 The CRC of a batch does not cover the batch's offset (8 bytes). So scanning.py checks that each batch has greater
 offsets than the batch before it. The CRC does not cover the leader epoch (4 bytes) either, but no record depends on the
 leader epoch.
 
-`next_whole_batch` searches for an intact batch after a damaged batch. Batches do not begin with a special byte for
-which the function could search. So the function looks for bytes that could be a header. If the CRC also matches, the
-search has found a batch.
+`next_whole_batch` searches for an intact batch after a damaged batch. No special byte marks the beginning of a
+batch. So the function looks for bytes that could be the header of a batch, and then computes the CRC. If the
+CRC is correct, the function has found an intact batch.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Damage(KafkaError):
 
 
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
-    """Return the batch at `position`. Raises KafkaError if the bytes are not an intact batch, and OSError.
+    """Return the batch at `position`. Raises OSError. If the bytes are not an intact batch, raises KafkaError.
 
-    Nearly all batches are intact, and are completely in the part of the file that `windows` has already read. The fast
-    function `intact_batch` checks these batches. Slower code checks all other batches.
+    Nearly all batches are intact, and are completely in the part of the file that `windows` has already read. The
+    fast function `intact_batch` accepts these batches. Slower code checks all other batches.
     """
     index = position - windows.start
     fast = intact_batch(windows.view, index) if index >= 0 else None
@@ -62,9 +62,10 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
 def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
     """Return a view that contains a batch of `size` bytes, and the index of the batch in the view.
 
-    If the length field is damaged, `size` may be very large, for example 1 GiB. So if `size` is larger than a window,
-    the function first reads the bytes window by window and computes the CRC. It reads the whole batch into memory only
-    if the CRC is correct. Raises KafkaError, OSError.
+    If the length field of the batch is damaged, `size` can be wrong and very large, for example 1 GiB. The function
+    should not read so many bytes into memory. If a batch is larger than a window (1 MiB), it therefore computes the
+    CRC of the batch in parts. It reads the whole batch into memory only if the CRC is correct. Raises KafkaError,
+    OSError.
     """
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
@@ -80,9 +81,10 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
 
 
 def _first_offset(batch: Batch) -> int:
-    """Return the first offset of a batch. In a compressed message, this offset is in the compressed part.
+    """Return the first offset of a batch.
 
-    Raises KafkaError.
+    A compressed message v0 or v1 contains this offset only in its compressed part. The function therefore
+    decompresses such a message. Raises KafkaError if the message is damaged.
     """
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
@@ -168,7 +170,10 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return the position at which the zeros at the end of a preallocated file begin."""
+    """Return the position after which a file contains only zeros, for example because it was preallocated.
+
+    The function removes zeros in blocks of 1 MiB, so some zeros can remain before this position.
+    """
     end = windows.end
     while end - len(ZEROS) >= position:
         view, index = windows.at(end - len(ZEROS), len(ZEROS))

@@ -32,11 +32,17 @@ MAX_UNINDEXED = 1 << 20
 
 
 def end_offset_from_indexes(segment: Segment) -> int:
-    """Return the offset after the last batch of a segment. Read only the batches from the last index entry on.
+    """Return the offset after the last batch of a segment, without reading the whole segment.
 
-    Raises KafkaError if the file does not end with a whole batch, or if the last batches do not match the last entries
-    of the indexes. The batches do not match if the last index entries were not written, or if the indexes belong to
-    another log. Also raises OSError.
+    The function reads the batches from the position of the last entry in the offset index. Raises KafkaError in
+    these cases:
+
+    - An index is missing or damaged.
+    - The log file does not end with a complete batch.
+    - The offsets of the batches decrease.
+    - An index does not match the batches. Its last entries are missing, or it belongs to another log.
+
+    Raises OSError if a file cannot be read.
     """
     for index in (segment.offset_index, segment.time_index):
         if not index.is_sane():

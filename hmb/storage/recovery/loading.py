@@ -3,26 +3,28 @@
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
 manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py).
 
-After a kill or a power cut, the manifest (a list of all segments with their sizes) does not contain the final size of
-the active segment. So the broker checks all batches of this segment (checking.py) and rebuilds its indexes. If Kafka
-has used the directory, the manifest is missing or out of date. The broker then does not know which other segments have
-changed. So after a kill, it checks all segments that end after the recovery point.
+After a kill or a power cut, the manifest (the broker's list of all segments) does not contain the final size of
+the active segment. The broker therefore checks all batches of this segment (checking.py), and rebuilds the
+segment's indexes. If Kafka has used the directory, the manifest is missing or out of date. The broker then does
+not know which other segments Kafka has changed. In this case, the broker checks all segments that end after the
+recovery point.
 
 If the broker finds damaged bytes, it distinguishes two cases:
-- The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
-  stopped properly. (A log syncs a segment before it creates the next segment.) So the disk has changed these bytes
-  later, and clients may already have read later records. The broker restores the damaged batch, or replaces it by an
-  empty batch (repair.py). Clients can then read all intact batches, and the log assigns no offset twice.
-- The bytes *may never have been on disk*: they are in the last segment, at or after the recovery point. After a power
-  cut, any unsynced pages may be missing, so intact batches may follow the damaged bytes. But a log must not contain a
-  later record without the earlier records, because the later record may depend on the earlier records. So the log ends
-  at the damaged bytes. If intact batches follow, the broker first copies all bytes after the new end to `<base
-  offset>.log.<position>.cut`.
+- The bytes *have been on disk*: they are below the recovery point, or not in the last segment, or the broker
+  stopped properly. (A log syncs a segment before it creates the next segment.) The disk has changed these bytes
+  later. Clients may already have read the records after them, so the log must keep these records. The broker
+  restores the damaged batch, or replaces it with an empty batch (repair.py). The log then assigns no offset
+  twice.
+- The bytes *may never have been on disk*: they are in the last segment, at or after the recovery point. A power
+  cut can lose any page that was not synced, so intact batches can follow the damaged bytes. But a later record
+  can depend on a lost record. The log therefore ends at the damaged bytes. If intact batches follow, the broker
+  first copies all bytes after the new end to `<base offset>.log.<position>.cut`.
 
-A gap between the offsets of two neighboring segments can have two causes: compaction has removed the last records of
-the first segment, or the file of a segment between the two is lost. To distinguish the causes, the manifest (a list of
-all segments) stores for each segment the base offset of the next segment. For example, the manifest stores 200 as the
-next base offset after segment 100, but the next file is segment 300. So segment 200 is lost.
+A gap between the offsets of two neighboring segments has one of two causes. Either compaction has removed the
+last records of the first segment, or the file of a segment between them is lost. The manifest (a list of all
+segments) shows which cause is the right one. For each segment, it stores the base offset of the next segment.
+For example, the manifest says that segment 200 follows segment 100. If segment 300 is the next file, segment
+200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
 offset 220 were on disk. The process is killed. The effect of damage depends on its offset:
@@ -32,9 +34,10 @@ offset 220 were on disk. The process is killed. The effect of damage depends on 
 - Offset 210 is in the last segment, below the recovery point. The broker repairs the damage at the start.
 - Offset 230 is in the last segment, above the recovery point. The log ends at 230.
 
-The broker rebuilds damaged indexes from the log. To get the state of the producers, it loads the newest snapshot and
-then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know which
-transactions were open at the beginning of the segment. For this, it loads a snapshot that is older than the segment.
+The broker rebuilds damaged indexes from the log. To restore the state of the producers, the broker loads the
+newest snapshot of this state, and adds the batches after the snapshot. To rebuild the transaction index of a
+segment, it must know which transactions were open at the beginning of the segment. In this case, it loads a
+snapshot from before the segment.
 
 Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 """
@@ -82,7 +85,7 @@ class LoadedLog:
 
 
 class LogCheckpoint(NamedTuple):
-    """The content of the state files about one log. The broker reads these files before the log's own files."""
+    """The contents of the state files about one log. The broker reads these files before it opens the log."""
 
     recovery_point: int | None  # all records at lower offsets have been synced; None if unknown
     is_clean: bool  # whether the log was closed properly
@@ -90,18 +93,17 @@ class LogCheckpoint(NamedTuple):
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
-        """The replacements that a crash has interrupted: a new segment was replacing old segments.
+        """The unfinished replacements: a crash happened while the broker replaced old segments with a new segment.
 
-        The result maps the base offset of each new segment to the offset at which the last of its old segments ends.
+        The keys are the base offsets of the new segments. Each value is the offset at which the old segments end.
         """
         entries = (self.segments or {}).items()
         return {base_offset: entry.next_offset for base_offset, entry in entries if entry.size == BEING_REPLACED}
 
     def is_closed(self, base_offset: int) -> bool:
-        """Return whether the log has closed this segment: the manifest then contains the final size of its file.
+        """Return whether the log has closed the segment at `base_offset`: the log appends nothing more to it.
 
-        The manifest is a file of the broker with a list of all segments. `base_offset` is the base offset of the
-        segment.
+        For a closed segment, the manifest (the broker's list of all segments) contains the final size of the file.
         """
         entry = self._final_entry(base_offset)
         return entry is not None and entry.size >= 0
@@ -115,9 +117,10 @@ class LogCheckpoint(NamedTuple):
         return entry.next_offset if entry is not None else None
 
     def _final_entry(self, base_offset: int) -> SegmentEntry | None:
-        """Return the manifest's entry of a segment, or None if no entry exists or the entry may be out of date.
+        """Return the manifest's entry for a segment, or None if the manifest has no up-to-date entry.
 
-        After a crash, only the last segment may have changed, because it was the active segment.
+        After a crash, the entry of the last segment can be out of date, because the broker was appending to this
+        segment.
         """
         entries = self.segments or {}
         is_final = self.is_clean or base_offset != max(entries, default=base_offset)
@@ -191,10 +194,10 @@ class _Loading:
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Return the offset after the last batch of a segment. Before this, check and repair the segment if necessary.
+        """Check and repair a segment if necessary. Return the offset after the segment's last batch.
 
-        No check is necessary if the segment's files are unchanged since the broker wrote them. `number` is the index of
-        the segment in the list of segments. `following` is the base offset of the next segment, or None.
+        If the segment's files are unchanged since the broker wrote them, no check is necessary. `number` is the index
+        of the segment in `segments`. `following` is the base offset of the next segment, or None for the last segment.
         """
         segment = self.segments[number]
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
@@ -255,7 +258,7 @@ class _Loading:
         return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
-        """Return the offset below which the broker had synced all records of the last segment. None means unknown."""
+        """Return the offset below which all records of the last segment had been synced, or None if it is unknown."""
         recovery_point, next_offset = self._checkpoint.recovery_point, self._checkpoint.next_offset(segment.base_offset)
         if self._checkpoint.is_clean:
             return recovery_point if next_offset is None else max(recovery_point or 0, next_offset)
@@ -281,7 +284,8 @@ class _Loading:
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
         """Append an empty batch with the offsets of lost segments, so that clients can read past these offsets.
 
-        `number` is the index of the last segment before the lost segments. The batch usually goes into this segment.
+        `number` is the index of the last segment before the lost segments. The method appends the batch to this
+        segment. If the batch is too far from the segment's base offset, the batch gets a new segment.
         """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
@@ -328,7 +332,11 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
 def _load_producers(
     directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
 ) -> ProducerState:
-    """Load the newest intact snapshot into the empty `state`, and add the batches after the snapshot."""
+    """Load a snapshot into the empty `state`, and add the later batches. Rebuild incomplete transaction indexes.
+
+    The function loads the newest intact snapshot. But if the transaction index of a segment is incomplete, the
+    snapshot must not be newer than the beginning of this segment.
+    """
     loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)
     found = snapshots(directory)

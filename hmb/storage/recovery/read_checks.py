@@ -9,9 +9,10 @@ at this offset before it sends the batch again. The broker also checks that the 
 batch is damaged or the file is too short, the log repairs the segment (repair.py), and the client gets the intact
 batches.
 
-Several reads that begin at the same offset need not be a sign of damage: several consumers may read the same log. So
-the broker does not check each of these reads. It counts them, and checks only read number 2, 4, 8, 16, and so on. These
-checks are sufficient, because a client that finds a damaged batch repeats its read until the broker checks the batch.
+If several reads begin at the same offset, the batch there is not always damaged, because several consumers can read the
+same log. So the broker does not check the batch at every read. It counts the reads at each offset, and checks the batch
+only at read number 2, 4, 8, 16, and so on. This finds every damaged batch that stops a client: the client fetches the
+batch again and again, so the broker soon checks it.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class RepeatedReads:
 
 
 def check_begin(segment: Segment, region: FileRegion) -> None:
-    """Raise DamagedSegment if the file is too short for `region`, or if the region's first batch is damaged.
+    """Check the first batch of a read. `region` is the part of the segment's file that the broker will send.
 
-    Raises OSError.
+    Raises DamagedSegment if the batch is damaged, or if the file ends before the end of `region`. Raises OSError.
     """
     end = region.position + region.size
     length = os.fstat(region.file.open().fileno()).st_size

@@ -5,9 +5,9 @@ directory before it reads anything in it. When the broker's process ends, normal
 the lock.
 
 HMB locks the directory itself (`flock`). A lock on a file in the directory would not be enough: if a user removed the
-file, a second broker could create a new file with the same name and lock the new file. Kafka locks only the file
-`.lock`. HMB also locks this file, with the same system call as Java (`lockf`). So HMB and Kafka cannot use the same
-directory at the same time.
+file, a second broker could create a new file and lock it. But Kafka locks only the file `.lock`. HMB therefore also
+locks this file, with the same system call as Java (`lockf`). So HMB and Kafka cannot use the same directory at the same
+time.
 
 Some file systems, for example NFS, cannot lock directories. On these file systems, HMB locks only the file `.lock`.
 

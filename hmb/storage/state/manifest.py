@@ -4,44 +4,43 @@ A batch of records has a CRC, but Kafka's other files have no checksum. If one d
 changes, a log starts at a wrong offset and may hide records. If a segment file is lost, it looks like a segment that
 retention has deleted. So the broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores.
 
-Each line of the file `hmb-manifest` is an entry. An entry begins with a CRC-32C of the rest of the line. The next word
-is the kind of the entry. The fields after this word depend on the kind. The list after this example explains them:
+The file `hmb-manifest` contains one entry in each line. An entry begins with the CRC-32C of the rest of its line. Then
+follow the kind of the entry, for example `topic`, and the fields of this kind. For example:
     6856822b manifest 000000131072
     b11acda5 file topics.json 142 90c1f2aa - -
     de2b2083 topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
     1e9975cb segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     d727605f forget events-0 0
 
-Each kind of entry in the manifest has its own fields. This list omits the name of the file or partition:
-- `manifest`: the size of the manifest in bytes. So the broker notices if the end of the file is lost. The file ends
-  with empty lines, and the broker writes new entries into this space. When the space is full, the broker writes a new
-  manifest.
-- `file`: the size and CRC-32C of a state file's new content, and then the size and CRC-32C of its old content (`- -` if
-  the file did not exist). The broker writes and syncs this entry before it replaces the file. So after a crash the file
-  has either the new or the old content. After the broker has replaced the file, it writes a second entry, which
-  contains the size and CRC-32C of the new content twice.
+After its kind, an entry contains the name of a file or a partition. The kinds `manifest`, `opened` and `closed` have
+no name. The other fields depend on the kind:
+- `manifest`: the size of the manifest in bytes, so that the broker notices if the end of the file is lost. The file
+  ends with empty lines, into which the broker writes new entries. When this space is full, it writes a new manifest.
+- `file`: the size and the CRC-32C of a state file's new content, and then of its old content. `- -` means that the
+  file did not exist. The broker writes and syncs this entry before it replaces the file. After a crash, the file must
+  therefore have either the new or the old content. After the broker has replaced the file, it writes another entry,
+  which contains the values of the new content twice.
 - `topic`: the topic id of a partition.
-- `segment`: eight numbers. The first two are the base offsets of the segment and of the next segment. The next two are
-  the size of the log file and the time of its last write (ns). The next two are the sizes of the offset index and of
-  the time index. The last two are the size and the CRC-32C of the transaction index. If the size of the log file is -1,
-  compaction is replacing all segments between the two base offsets.
+- `segment`: eight numbers. The first two are the base offsets of the segment and of the next segment. The next two
+  are the size of the log file and the time of its last write (ns). The next two are the sizes of the offset index and
+  of the time index. The last two are the size and the CRC-32C of the transaction index. If the size of the log file
+  is -1, compaction is replacing all segments between the two base offsets.
 - `forget`: the base offset of a segment that the broker is about to delete. An entry without a base offset means that
   the broker is about to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
-If two entries of the manifest contradict each other, the later entry is valid. Suppose that the broker deleted a
-segment first, and removed it from the manifest afterwards. After a crash between these two steps, the next start would
-report a lost segment. So the broker writes an entry before it changes a file, for example a `forget` entry before it
-deletes a segment. When the broker has replaced a file, it writes a second entry, which describes the new file.
+The broker writes an entry before it changes a file. For example, it writes a `forget` entry before it deletes a
+segment. In the opposite order, a crash could happen between the two steps. The next start would then report a lost
+segment. If two entries contradict each other, the later one is valid.
 
 The broker appends records to the last segment of a partition, but it does not write a new entry into the manifest for
 each append. While the broker runs, and after a crash, this segment may therefore be larger than the size in its entry.
 When the broker stops properly, it writes an entry with the right size.
 
-Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
-notice this, HMB reads the file `.kafka_cleanshutdown`, into which HMB and Kafka write different contents when they
-stop. If the manifest is missing or out of date, the broker accepts all files as they are. If the manifest is damaged,
-the broker logs the damage and also accepts all files.
+After HMB has stopped, another broker, for example Kafka, can use the same directory. It does not update the manifest.
+At its next start, HMB notices this in the file `.kafka_cleanshutdown`: HMB and Kafka write different contents into
+this file when they stop. If the manifest is missing or out of date, HMB ignores it, and compares no files with it. If
+the manifest is damaged, HMB also ignores it, and logs the damage.
 
 Source: the MANIFEST file of LevelDB.
 """
@@ -228,10 +227,10 @@ class Manifest:
     def replace_files(
         self, contents: Mapping[Path, str | bytes], *, sync: bool = True, also: Iterable[str] = ()
     ) -> None:
-        """Replace each of these state files in one step. Raises OSError.
+        """Replace the content of several state files, and update the manifest. Raises OSError.
 
-        `also` contains other entries, which the method writes to the manifest before it replaces the files. If `sync`
-        is False, a power cut may bring the old contents back.
+        Each file is replaced in one step. Before that, the method writes the entries of the files to the manifest, and
+        also the entries in `also`. If `sync` is False, a power cut can bring the old contents of the files back.
         """
         new = {self._name(path): FileEntry.of(content) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}
@@ -272,8 +271,8 @@ class Manifest:
     def add_partitions(self, topic_ids: Mapping[str, str], contents: Mapping[Path, str]) -> None:
         """Add new partitions to the manifest, and write their state files. Raises OSError.
 
-        `topic_ids` maps each partition to its topic id, and `contents` maps each state file to its text. The files are
-        not synced, so a power cut may remove them.
+        `topic_ids` maps the name of each partition to its topic id. `contents` maps the path of each state file to its
+        text. The state files are not synced to the disk, so a power cut can remove them.
         """
         lines = []
         for name, topic_id in topic_ids.items():
@@ -295,9 +294,9 @@ class Manifest:
         self._append([*lines, _segment_line(partition, entry)])
 
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
-        """Add segments to the manifest, or change their entries.
+        """Add segments to the manifest, or change their entries. Raises OSError.
 
-        If `sync` is False, a power cut may remove these entries again. Raises OSError.
+        If `sync` is False, the new entries are not synced to the disk. A power cut can then remove them.
         """
         lines = []
         for name, entries in partitions.items():
@@ -310,9 +309,9 @@ class Manifest:
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
         """Write a new file `hmb-manifest` after the broker has loaded its logs. Raises OSError.
 
-        `topic_ids` maps the name of each partition to its topic id, and `segments` maps it to the entries of its
-        segments. The new file contains these partitions and segments. It also contains the old entries of all state
-        files.
+        The keys of `topic_ids` and `segments` are the names of the partitions. The new file contains these partitions
+        with their topic ids and segments. It does not contain any other partitions of the old file, but it keeps the
+        entries of all state files.
         """
         with self._lock:
             self._partitions = {name: Partition() for name in segments}
@@ -353,9 +352,9 @@ class Manifest:
             self._end = end
 
     def _is_as_written(self) -> bool:
-        """Return whether the manifest's file still exists and has its expected size.
+        """Return whether the manifest's file still exists and has the expected size.
 
-        Another process may have cut or removed the file.
+        If another process has removed or shortened the file, the result is False.
         """
         return self.path.is_file() and self.path.stat().st_size == self._size
 

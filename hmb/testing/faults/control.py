@@ -17,16 +17,16 @@ A request that adds faults contains each fault as a JSON object. The object has 
     {"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}
     {"disk": "full"}
 
-The responses of the control port also contain faults as JSON objects. If a fault changes requests of clients (key
-`api`), its object in a response has one more key, `count`: the number of requests that the fault has changed so far. If
-a request to the control port is wrong, the response is one line: `{"error": "..."}`.
+The control port describes faults in its responses with the same JSON objects. If a fault has the key `api`, it changes
+requests of clients. The object of such a fault also has the key `count` in a response: the number of requests that the
+fault has changed so far. If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 
 The broker begins to record the requests of clients when a test first uses `/requests`. So a test sends
 `DELETE /requests` before its client starts, and `GET /requests` afterwards.
 
 A request `POST /clock` contains a JSON object. The keys of the object are the arguments of `ManualClock.advance`, for
-example `{"hours": 1, "expire_members": true}`. The server moves the broker's clock forward. The broker then does all
-work whose time has come, for example deletes old records, and the server responds after this work.
+example `{"hours": 1, "expire_members": true}`. The control port moves the broker's clock forward. The broker then does
+the work that is due at the new time. For example, it deletes old records. The control port responds after this work.
 
 A request `POST /corrupt` also contains a JSON object. Its keys are the arguments of `DiskFaults.corrupt`, for example
 `{"topic": "orders", "offset": 5}`.
@@ -108,7 +108,7 @@ class ControlPort:
         return self._server.token
 
     def attach(self, server: BrokerServer) -> None:
-        """Connect a started broker, so that the control port can move its clock and simulate faults of its disk."""
+        """Connect the control port to the clock and the disk faults of a started broker."""
         self.clock.attach(server)
         self._faults.disk.attach(server)
 

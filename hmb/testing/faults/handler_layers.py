@@ -1,14 +1,17 @@
 """Wrappers around a broker's handlers. A test adds and removes wrappers while the broker runs.
 
-Two modules put wrappers around handlers. `requests.py` in this folder simulates faults: for example, its wrapper
-answers a request with an error. The wrapper of `hmb/testing/request_record.py` records each request together with its
-response. This wrapper is the outer one, so it records the response that the client receives, even if a fault has
-changed this response:
+Two modules put wrappers around handlers:
+
+- `requests.py` in this folder simulates faults. For example, its wrapper answers a request with an error.
+- `hmb/testing/request_record.py` records each request together with its response.
+
+The wrapper that records is the outer one. So it records the response that the client receives, even if a
+simulated fault has changed the response:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 
-The dispatcher looks up the handler of each API in a table. A test can replace a handler in this table by a wrapper,
-which is a function that may call the handler. Requests of an API without a wrapper go directly to the broker's own
-handler, so they cost no extra time.
+The broker's dispatcher looks up the handler of each API in a table. A test can replace a handler in this table
+with a *wrapper*: a function that receives each request, and may call the original handler. For an API without a
+wrapper, the table still contains the original handler, so requests of this API are as fast as before.
 """
 
 from __future__ import annotations
@@ -47,7 +50,10 @@ class HandlerLayers:
         self._lock = threading.Lock()  # guards all tables
 
     def wrap(self, api: ApiKey, layer: Layer, wrapper: Wrapper) -> None:
-        """Put a wrapper around the handler of an API, at the position `layer`. Replace an older wrapper there."""
+        """Put a wrapper around the handler of an API, at the position `layer`.
+
+        If this position already has a wrapper, the new wrapper replaces it.
+        """
         with self._lock:
             self._unwrapped.setdefault(api, self.handlers[api])
             self._wrappers.setdefault(api, {})[layer] = wrapper

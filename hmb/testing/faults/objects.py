@@ -1,8 +1,9 @@
 """Faults as YAML or JSON objects, for a file of faults and for HTTP requests to the control port.
 
-A file of faults is a list of objects, one object for each fault. A fault of requests has the key `api`, and its other
-keys are the arguments of `Faults.add`. A fault of the disk has the key `disk`, which is the argument `kind` of
-`DiskFaults.add`. Its other keys are the other arguments of `DiskFaults.add`:
+A file of faults is a list of objects, one object for each fault. If an object has the key `api`, it describes a
+fault of requests, and its keys are arguments of `Faults.add`. If an object has the key `disk`, it describes a
+fault of the disk, and its keys are arguments of `DiskFaults.add`. The value of `disk` is the argument `kind`.
+For example:
     - {api: PRODUCE, error: NOT_LEADER_OR_FOLLOWER, times: 2}
     - {api: FETCH, topic: orders, delay: 0.5}
     - {disk: slow, seconds: 0.2, topic: orders}
@@ -113,9 +114,10 @@ def add_fault(faults: AllFaults, given: object) -> Fault | DiskFault:
 
 
 def corrupt(disk: DiskFaults, given: object) -> None:
-    """Damage one batch on the disk. The object `given` names its topic, offset and partition.
+    """Damage the batch on the disk that contains a certain offset.
 
-    Raises FaultError for a wrong object, and KafkaError if the batch does not exist.
+    `given` is an object such as `{"topic": "orders", "partition": 0, "offset": 5}`. Raises FaultError if the object
+    is not valid, and KafkaError if the batch does not exist.
     """
     if not isinstance(given, Mapping) or "topic" not in given:
         raise FaultError('the batch must be a mapping, for example {"topic": "orders", "offset": 5}')

@@ -1,8 +1,9 @@
 """The broker's settings for share groups (KIP-932), and the settings that a single share group can have.
 
-A share group can have its own value of a setting, for example of `share.record.lock.duration.ms`. For a group without
-its own value, the broker's setting applies: `group.share.record.lock.duration.ms`. Three settings of a group have no
-counterpart in the broker's settings: `GROUP_ONLY` declares them.
+A share group can have its own value of a setting, for example of `share.record.lock.duration.ms`. If a group
+has no value of its own, it uses the value of a broker setting: here `group.share.record.lock.duration.ms`.
+Three settings of groups have no such broker setting. `GROUP_ONLY` declares these three settings, with their
+defaults.
 """
 
 from __future__ import annotations

@@ -27,9 +27,11 @@ from hmb.protocol.errors import ErrorCode
 
 
 def offset_fetch(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the groups and topics for which the client has no permission to describe them.
+    """Require DESCRIBE on each group, and on each topic.
 
-    If the client requests all topics, leave out the forbidden topics.
+    If the request names a group or a topic without this permission, the response contains an error for it. If the
+    request asks for all topics of a group, the response contains only the topics with this permission, and no
+    error.
     """
     if not request.groups:
         if not access.may(Op.DESCRIBE, GROUP, request.group_id):
@@ -79,8 +81,8 @@ def list_groups(request: Any, context: RequestContext, access: Access, handle: H
 def group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Require READ on the group, and DESCRIBE on each topic that the member names.
 
-    A regular expression matches only topics that the member may describe. Without this rule, a member could learn from
-    its assignment which forbidden topics exist.
+    A member can also subscribe with a regular expression. It then gets only partitions of topics that it may
+    describe. Otherwise, it would learn the names of forbidden topics from its assignment.
     """
     sees = context._replace(may_describe=partial(access.decision, Op.DESCRIBE, TOPIC))
     return _heartbeat(request.subscribed_topic_names or (), request, sees, access, handle)

@@ -1,9 +1,11 @@
 """Guards: functions that apply the table of authorization to requests before the handlers run.
 
-The function `guarded` puts a guard before the handler of each API. A guard refuses the parts of a request for which the
-client has no permission. Most guards apply a rule: the table in rules.py contains one rule for each of these APIs, and
-the code of the guards is in rule_guards.py. Some APIs have a guard of their own (special_guards.py), because no rule
-can describe which permissions they need.
+The function `guarded` puts a guard before the handler of each API. A guard refuses the parts of a request for which
+the client has no permission. There are two kinds of guards:
+- Most guards apply a rule. The rules are in a table in rules.py, with one rule for each of these APIs. The code that
+  applies them is in rule_guards.py.
+- For some APIs, no rule can describe which permissions a request needs. The guards of these APIs are functions of
+  their own, in special_guards.py.
 """
 
 from __future__ import annotations

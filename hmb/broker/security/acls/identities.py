@@ -1,10 +1,10 @@
 """Finds the fields in a message that identify something, for example the field with a topic's name.
 
-The broker refuses a part of a request, and the response must contain an error code for exactly this part. So the broker
-must know which item of the response belongs to which item of the request. Both items have fields with the same meaning,
-but often with different names. For example, a topic's name is in the field `name`, `topic` or `topic_name`. The table
-IDENTITIES contains the meanings of all these names. With this table, `splitting.py` and `refusal.py` need no code for
-each API.
+The broker can refuse a part of a request, for example one of several topics. The response must then contain an
+error code for exactly this topic. So the broker must know which item of the response belongs to which item of
+the request. Both items contain the topic's name, but the field may be called `name`, `topic` or `topic_name`.
+The table IDENTITIES contains the meaning of each of these field names. With this table, `splitting.py` and
+`refusal.py` need no separate code for each API.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def identity_of(name: str) -> str | None:
 
 
 def identities_in(struct: type[Struct]) -> Mapping[str, str]:
-    """Return the fields of `struct` that identify something, such as `{"topic": "name", "topic id": "topic_id"}`."""
+    """Return the names of the fields in `struct` that identify something, by their meaning.
+
+    For example, the result {"topic": "name"} says that the field `name` identifies a topic.
+    """
     if (kept := _IDENTITIES_IN.get(struct)) is None:
         kept = {identity: name for name in struct.fields if (identity := identity_of(name))}
         _IDENTITIES_IN[struct] = kept
@@ -47,12 +50,15 @@ def identities_in(struct: type[Struct]) -> Mapping[str, str]:
 
 
 def item_struct(field: Field) -> type[Struct] | None:
-    """Return the class of an array's items. Return None if the field is no array of structs."""
+    """Return the class of the items if `field` is an array of structs. Otherwise, return None."""
     return None if field.item is None else field.item.struct
 
 
 def fields_of(struct: type[Struct], version: int) -> Mapping[str, Field]:
-    """Return the fields of `struct` in a version. Cache the result, because a request can have thousands of items."""
+    """Return the fields that `struct` has in a version of its message.
+
+    The result is cached, because a request can have thousands of items, and all of them have the same fields.
+    """
     if (kept := _EXISTING.get((struct, version))) is None:
         kept = {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
         _EXISTING[struct, version] = kept

@@ -6,21 +6,26 @@ reasons: ACLs forbid the part (guards.py), or a test simulates a fault (hmb/test
 The responses of the APIs have error codes in different fields: one for the whole response, or one for each topic,
 partition, group or transactional id. This module reads from the message classes which fields contain error codes.
 
-For example, a client sends a Produce request for the partitions 0 and 1 of topic "a". The broker refuses partition 1
-with NOT_LEADER_OR_FOLLOWER (code 6). The module `splitting.py` has split the request into two requests, one for each
-partition. The responses are:
+For example, a client sends a Produce request for partitions 0 and 1 of topic "a". The broker must refuse
+partition 1 with the error NOT_LEADER_OR_FOLLOWER (code 6). First, the module `splitting.py` splits the request
+into two requests, one for each partition. The broker then creates a response to each of the two requests, and
+merges both responses:
     `refuse`, for partition 1         responses [a: [index 1, error 6]]
     the handler, for partition 0      responses [a: [index 0, error 0]]
     `merge` makes one response        responses [a: [index 0, error 0], [index 1, error 6]]
 
-For each refused item of the request, `refuse` creates one item in the response. For example, the list `topic_data` in a
-Produce request contains topics. The list `responses` in the response contains one item for each of these topics.
-`refuse` must find out that these two lists belong together. It compares the fields of the items: in both lists, an item
-has a field for a topic's name (`identities.py`).
+For each refused item of the request, `refuse` creates one item in the response. For example, a Produce request
+contains the list `topic_data`, with one item for each topic. The response contains the list `responses`, also
+with one item for each topic. The two lists have different names, so `refuse` compares the fields of their
+items. Both lists contain items with a field for a topic's name (`identities.py`), so the lists belong together.
 
-`refuse` writes most errors into all error fields of the response. Two groups of errors are exceptions, because clients
-look for them only in certain fields. An error of REFUSED_PARTITION_ERRORS is written only into topics and partitions.
-An error of WHOLE_RESPONSE_ERRORS is written only into the error code of the whole response.
+`refuse` writes most errors into every error field of the response. Clients look for some errors only in certain
+fields. Therefore three rules restrict the fields:
+- An error of WHOLE_RESPONSE_ERRORS is written only into the error code of the whole response.
+- An error of REFUSED_PARTITION_ERRORS is written only into the error codes of topics and partitions, if the
+  response has such error codes.
+- In responses to Fetch and Metadata, every other error is written only into the items, for example into the
+  partitions.
 """
 
 from __future__ import annotations
@@ -97,14 +102,15 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a response with an error, or one part of such a response, for example the part for one topic.
+    """Return a response with an error code, or one part of such a response, for example the part for one topic.
 
-    `kind` is the class of the result. `source` is the request, or the part of the request that the result answers. The
-    result contains the same names and partition indexes as `source`. `error` contains the error code and its text.
+    `kind` is the class of the result: the class of the response, or the class of one of its items. `source` is the
+    request, or the item of the request for which the function creates the result. The function copies names and
+    partition indexes from `source`. `error` contains the error code and its text.
 
-    The function `sets` returns whether structs of a class contain this error. For example, FETCH_SESSION_ID_NOT_FOUND
-    is an error of a whole Fetch response. So `sets` is true for the class of the response, and false for the class of a
-    partition.
+    The function `sets` takes a class, and returns whether objects of this class get the error code. For example,
+    the error FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. So `sets` returns True for the class of
+    the response, and False for the class of a partition.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -123,10 +129,10 @@ def _refuse(
 
 
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
-    """Return the names and the values of the fields that identify a new item of the response, for example a topic.
+    """Return the fields that identify an item of the response, as a dict: field name -> value.
 
-    `fields` contains all fields of the new item. The values come from `source`, the item of the request that the new
-    item answers.
+    For example, the field with the topic's name identifies the item of a topic. `fields` contains all fields of the
+    response item. `source` is the corresponding item of the request, from which the function copies the values.
     """
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"
@@ -139,13 +145,14 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Find the list in a request that belongs to a list in the response. Return the items of the request's list.
+    """Find the list in a request that corresponds to a list in the response. Return the items of the request's list.
 
-    `source` is a request or a part of a request. `item` is the class of the items in the response's list. For example,
-    a Produce request contains a list of topics, and the response contains one item for each of these topics.
+    For example, a Produce request contains a list of topics, and the response contains one item for each of these
+    topics. `source` is the request, or a part of it. `item` is the class of the items in the response's list.
 
-    The function compares fields: the items of the two lists must have a field for the same thing, for example for a
-    topic. If several lists in `source` fit, return the items of the first one. If no list fits, return None.
+    Two lists correspond if their items have a field with the same meaning, for example a topic's name. If several
+    lists in `source` correspond, the function returns the items of the first one. If no list corresponds, it
+    returns None.
     """
     if not isinstance(source, Struct):
         return None
@@ -164,9 +171,11 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
 
 
 def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
-    """Add the items of `refused` to `answer`, and return `answer`.
+    """Add the refusal `refused` to `answer`, the handler's response, and return `answer`.
 
-    If both responses have an item for the same partition, topic or group, keep the item of `refused`.
+    If both responses contain the same item, for example the same group, the item of `refused` replaces the item of
+    `answer`. If both contain the same topic, the function merges the partitions of the topic in the same way. If
+    `refused` has an error code for the whole response, `answer` gets this error code.
     """
     for name in ERROR_FIELDS:
         if name in answer.fields and getattr(refused, name):
@@ -188,8 +197,8 @@ def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
 def _key(item: Struct) -> tuple[Any, ...]:
     """Return the values that identify an item in its array, for example a topic's name.
 
-    If an item contains both the name and the id of a topic, the result contains only the name. The reason: `merge`
-    compares items of two responses, and a topic's id can be missing in one of them.
+    `merge` compares these values to find the same item in two responses. One of the two responses may lack the
+    topic's id. So if an item contains both a topic's name and id, the result contains only the name.
     """
     values = {identity: getattr(item, name) for identity, name in identities_in(type(item)).items()}
     if values.get("topic"):
@@ -215,7 +224,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 
 def _error_arrays(struct: type[Struct], version: int) -> Mapping[str, type[Struct]]:
-    """Return the arrays of `struct` whose items contain an error code: the array's name and the class of its items."""
+    """Return the arrays of `struct` whose items contain an error code, as a dict: array name -> class of its items."""
     if (kept := _ERROR_ARRAYS.get((struct, version))) is None:
         items = {name: item for name, field in fields_of(struct, version).items() if (item := item_struct(field))}
         kept = {name: item for name, item in items.items() if _has_error(item, version)}

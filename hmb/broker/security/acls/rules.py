@@ -1,8 +1,9 @@
 """The table of authorization: the operations and the resources for which a client needs permission, for each API.
 
-A rule can name several operations. A client needs a permission for each of them. If the operation on the cluster, the
-group or the transactional id is forbidden, the broker refuses the whole request. If only some topics, or some items of
-a list, are forbidden, the broker refuses only the forbidden topics or items.
+A rule can name several operations, and a client needs a permission for each of them. If the client lacks the permission
+on the cluster, the group or the transactional id, the broker refuses the whole request. A request can also contain a
+list, for example of topics. If the client lacks the permission for some items of this list, the broker refuses only
+these items.
 
 Source: the section "Authorization" in Kafka's documentation, which lists the operations of each API; `KafkaApis`.
 """
@@ -40,7 +41,11 @@ class ItemRule(NamedTuple):
 
 
 class ApiRule(NamedTuple):
-    """The rule for one API. If a field is None, a client needs no permission of this kind."""
+    """The permissions that a client needs for one API. Each field belongs to one type of resource.
+
+    For example, `ApiRule(topics=Op.READ)` means that the client needs READ on each topic. If a field is None, the
+    client needs no permission on this type of resource.
+    """
 
     cluster: Op | None = None
     transactional_id: Op | None = None

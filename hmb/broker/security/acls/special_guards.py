@@ -1,8 +1,9 @@
 """Checks the requests of the APIs that no rule in the table of authorization (rules.py) can describe.
 
-Some APIs have conditions that the table of authorization cannot express. For example, an empty list of topics means all
-topics in DescribeTopicPartitions, and one of several permissions is enough for InitProducerId. `GUARDS` at the end of
-the module lists the APIs. The guards of APIs for topics, groups and transactions are in modules of their own.
+The table of authorization cannot express the rules of some APIs. For example, a DescribeTopicPartitions request
+without topics asks for all topics, and for InitProducerId, a client needs only one of several permissions. Each
+of these APIs has a *guard*: a function that checks its requests. The mapping `GUARDS` at the end of this module
+contains all guards. The guards for topics, groups and transactions are defined in other modules.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _configs(operation: Op, request: Any, context: RequestContext, access: Acces
 
 
 def _create_delegation_token(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """If the new token belongs to another user than the requester, require CREATE_TOKENS on this user."""
+    """If the client creates a token for another user, require the permission CREATE_TOKENS on that user."""
     owner = token_owner(request.owner_principal_type, request.owner_principal_name, access.principal)
     if owner == access.principal or access.may(Op.CREATE_TOKENS, AclResourceType.USER, owner):
         return handle(request, context)
@@ -85,9 +86,13 @@ def _create_delegation_token(request: Any, context: RequestContext, access: Acce
 
 
 def _describe_delegation_token(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Remove the tokens of other users from the response.
+    """Describe only the tokens that the client is allowed to see.
 
-    Keep a token if ACLs permit DESCRIBE on the token, or DESCRIBE_TOKENS on its owner.
+    A client sees a token in any of these cases:
+
+    - The client is the token's owner, its requester or one of its renewers.
+    - ACLs permit DESCRIBE on the token.
+    - ACLs permit DESCRIBE_TOKENS on the token's owner.
     """
 
     def may_see_token(token: Any) -> bool:

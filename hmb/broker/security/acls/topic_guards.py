@@ -120,10 +120,11 @@ def create_topics(request: Any, context: RequestContext, access: Access, handle:
 def delete_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Refuse topics that the client has no permission to delete.
 
-    If the request contains a topic's id, the response contains the topic's name only if the client may describe the
-    topic.
+    A client without the permission DESCRIBE on a topic must not learn whether a topic with this name exists:
 
-    If a topic does not exist, the error says so only to a client that may describe the topic.
+    - If the client requests a topic by its id, the error does not contain the topic's name.
+    - If the client requests a topic by its name, the error is the same for an existing topic and for a missing
+      topic.
     """
 
     def forbids(name: str, partition: int | None) -> bool:

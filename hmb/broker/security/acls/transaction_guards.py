@@ -26,7 +26,11 @@ def list_transactions(request: Any, context: RequestContext, access: Access, han
 
 
 def init_producer_id(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require WRITE on the transactional id. Without an id, require IDEMPOTENT_WRITE, or WRITE on any topic."""
+    """Check the permissions for an InitProducerId request.
+
+    If the request contains a transactional id, require WRITE on this id. Otherwise, require IDEMPOTENT_WRITE on the
+    cluster, or WRITE on at least one topic.
+    """
     if request.transactional_id is not None:
         if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.transactional_id):
             return refuse_all(request, context, TRANSACTIONAL_ID)

@@ -1,8 +1,8 @@
 """Sets, removes and finds quotas, with the checks of Kafka's controller.
 
 A quota applies to an *entity*: a user, a client id, a user together with a client id, or an IP address. An entity can
-also be the default of a type, for example the default for all users. HMB checks an alteration of quotas in the same
-order as Kafka, because the first failed check decides which error a client gets.
+also be a default, for example the default for all users. HMB checks the changes of quotas in the same order as Kafka.
+If a request contains several mistakes, a client therefore gets the same error from HMB and from Kafka.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def alter(
 ) -> dict[QuotaEntity, KafkaError]:
     """Change the quotas of several entities in one step. Return an error for each entity that was not changed.
 
-    Raises OSError.
+    Raises OSError if the changes cannot be written to disk.
     """
     errors: dict[QuotaEntity, KafkaError] = {}
     for entity, new in changes.items():
@@ -63,7 +63,7 @@ def alter(
 
 
 def check(entity: QuotaEntity, changes: Changes) -> None:
-    """Raise INVALID_REQUEST if the entity is invalid, or if the entity cannot have one of the new quotas."""
+    """Raise INVALID_REQUEST if the entity is invalid, or if a new quota has a name or a value that is not allowed."""
     keys = _keys_of(dict(entity))
     for key, value in changes.items():
         if value is None:
@@ -86,7 +86,7 @@ def _check_whole(key: str, value: float, limit: int) -> None:
 
 
 def _keys_of(names: Mapping[str, str | None]) -> tuple[QuotaKey, ...]:
-    """Return the names of the quotas that an entity can have. `QuotaKey` lists all names. Raises INVALID_REQUEST."""
+    """Return the names of the quotas that an entity can have. Raises INVALID_REQUEST if the entity is invalid."""
     if not names:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
     for type, name in names.items():
@@ -109,9 +109,11 @@ def _keys_of(names: Mapping[str, str | None]) -> tuple[QuotaKey, ...]:
 def described(
     quotas: Mapping[QuotaEntity, Mapping[str, float]], components: Iterable[Component], *, is_strict: bool
 ) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
-    """Return the entities that match all components of a filter, with their quotas. Raises KafkaError.
+    """Return the entities that match a filter, with their quotas. Raises KafkaError if the filter is invalid.
 
-    If the filter is strict, an entity matches only if the filter has a component for each type of the entity.
+    An entity has one or two types, for example a user and a client id. Each component of the filter is a condition
+    for one type, and an entity must match all components. If the filter is strict, the entity must not have other
+    types. For example, a strict filter for the user `alice` does not match `alice` together with a client id.
     """
     conditions = _conditions(components)
     found = []
@@ -124,7 +126,10 @@ def described(
 
 
 def _conditions(components: Iterable[Component]) -> dict[str, Callable[[str | None], bool]]:
-    """Return, for each entity type of a filter, a function that decides whether a name matches. Raises KafkaError."""
+    """Return a function for each entity type in a filter. The function returns whether a name matches the filter.
+
+    Raises KafkaError if the filter is invalid.
+    """
     conditions: dict[str, Callable[[str | None], bool]] = {}
     for each in components:
         if not each.entity_type:

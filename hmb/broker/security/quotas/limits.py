@@ -1,6 +1,8 @@
 """Finds the quota that applies to a client.
 
-Several quotas can match one client. The most specific quota applies, and the others do not (KIP-55). The order is:
+Several quotas can match one client. Only the most specific of them applies (KIP-55). The *default user* stands
+for any user, and the *default client id* stands for any client id. The broker uses the first quota in this list
+that exists:
     1. a quota for the client's user and the client id
     2. a quota for the client's user and the default client id
     3. a quota for the client's user
@@ -9,12 +11,14 @@ Several quotas can match one client. The most specific quota applies, and the ot
     6. a quota for the default user
     7. a quota for the client id
     8. a quota for the default client id
-A quota without a client id (3 and 6) limits all clients of one user together. A quota for the default client id is not
-shared: each client id gets the whole quota. In the same way, each user gets the whole quota for the default user.
+All clients of a user together share a quota without a client id (3 and 6). Users do not share a quota for the
+default user: each user gets the whole quota. In the same way, each client id gets the whole quota for the
+default client id.
 
-For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. The quota
-of the user applies to a client of alice with the client id `web`. This client shares the 1,000 bytes/s with all other
-clients of alice.
+For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. A
+client of alice has the client id `web`, so both quotas match. Only the quota of alice applies, because a quota
+for a user comes before a quota for a client id. The client shares the 1,000 bytes/s with all other clients of
+alice.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ USER, CLIENT_ID, IP = QuotaEntityType.USER, QuotaEntityType.CLIENT_ID, QuotaEnti
 
 
 class QuotaClient(NamedTuple):
-    """The names by which the broker finds the quotas of a client."""
+    """The user and the client id of a client. These two names decide which quotas apply to the client."""
 
     user: str
     client_id: str
@@ -42,9 +46,10 @@ class QuotaClient(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A quota in units per second, and the names of the clients that share it.
+    """A quota in units per second, and the clients that share it: the clients with this user and this client id.
 
-    If `user` or `client_id` is None, all users or all client ids share the quota.
+    If `user` is None, the clients of all users share the quota. If `client_id` is None, the clients with all client
+    ids share the quota.
     """
 
     quota: float
@@ -53,12 +58,16 @@ class Limit(NamedTuple):
 
 
 class Limits:
-    """The quotas of the broker, prepared so that a look-up is fast. After a change, the broker makes a new object."""
+    """All quotas of the broker. If a quota changes, the broker replaces the whole object.
+
+    An object never changes its quotas, so it can cache the results of look-ups.
+    """
 
     def __init__(self, quotas: Quotas, addresses: Mapping[str, set[str]]) -> None:
-        """Prepare the quotas. `addresses` contains the IP addresses of hosts with a quota.
+        """Prepare the quotas for look-ups. `addresses` maps each host with a quota to its IP addresses.
 
-        A host that is missing in `addresses` has no quota yet.
+        If `addresses` does not contain a host, the quota of this host does not apply yet. For example, the broker has
+        not found the IP addresses of a new host yet.
         """
         self.quotas = quotas
         self.keys = {key for values in quotas.values() for key in values}

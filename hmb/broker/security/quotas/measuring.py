@@ -1,9 +1,9 @@
 """Measures what clients use, and computes how long they have to wait.
 
-A *meter* counts what clients use. All clients that share a quota have one meter for this quota. For the quota that
-limits the creation and the deletion of partitions, the meter is a bucket of tokens (`TokenBucket`). For all other
-quotas, the meter is a sliding window (`RateWindow`). The broker creates a meter when a client first uses something that
-the quota limits.
+A *meter* counts what clients use. Clients that share a quota also share its meter. One quota limits how many
+partitions clients create and delete. Its meter is a bucket of tokens (`TokenBucket`). The meters of all other
+quotas are sliding windows (`RateWindow`). The broker creates a meter when the quota first applies to a request
+or a connection.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
 class ClientQuotas:
     """The quotas of all clients, and the meters that count what clients use. Thread-safe.
 
-    - In `_windows` and in `_buckets`, the most recently used meter comes last. The broker can therefore remove the
-      longest unused meter, which comes first.
+    `_windows` and `_buckets` contain the meters. The most recently used meter is at the end. If there are too many
+    meters, the broker removes the first meter, because no other meter has been unused for longer.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class ClientQuotas:
     ) -> None:
         """Begin without quotas and meters.
 
-        `mutations_size` is the size of the window for the quota CONTROLLER_MUTATION_RATE. `size` is the size of the
-        windows for all other quotas.
+        `mutations_size` is the size of the token buckets, which the quota CONTROLLER_MUTATION_RATE uses. `size` is the
+        size of the windows for all other quotas.
         """
         self.size, self._mutations_size = size, mutations_size
         self._clock_ms = clock_ms
@@ -54,10 +54,11 @@ class ClientQuotas:
         self.limits = Limits({}, {})
 
     def load(self, state: SecurityState) -> None:
-        """Apply the quotas of `state` from now on. The meters keep their values.
+        """Apply the quotas of `state` from now on. The meters keep what they have counted so far.
 
-        The caller holds the lock of the security store, so this method must not wait for a name server. Therefore a
-        quota of a new host applies only after the next call of `resolve_hosts`.
+        A quota can name a host, whose IP addresses only a name server knows. The caller holds the lock of the security
+        store, so this method must not wait for the name server. A quota of a new host therefore applies only after the
+        next call of `resolve_hosts`.
         """
         with self._lock:
             self.limits = Limits(state.quotas, self._addresses)
@@ -74,7 +75,7 @@ class ClientQuotas:
             self.limits = Limits(quotas, self._addresses)
 
     def record(self, key: QuotaKey, client: QuotaClient, value: float) -> int:
-        """Count what a client has used. Return the time in ms that it has to wait, or 0."""
+        """Add `value` to what a client has used of a quota. Return the time in ms that the client must wait, or 0."""
         limit = self.limits.of(key, client)
         if limit is None or not value:
             return 0
@@ -86,9 +87,10 @@ class ClientQuotas:
         return wait if key in LONG_THROTTLE else min(wait, self.size.sample_ms)
 
     def record_connection(self, address: str) -> int:
-        """Count a new connection from an IP address, and return 0.
+        """Count a new connection from an IP address. Return 0 if the quota of the address permits the connection.
 
-        If the connection exceeds the quota, do not count it. Return the time in ms after which the broker closes it.
+        Otherwise the connection is not counted. The method then returns the time in ms that the broker waits before it
+        closes the connection.
         """
         key = QuotaKey.CONNECTION_CREATION_RATE
         limit = self.limits.of_address(key, address)
@@ -109,7 +111,7 @@ class ClientQuotas:
                 self._bucket(limit).take(partitions, limit.quota, self._clock_ms())
 
     def wait_for_tokens(self, client: QuotaClient) -> int:
-        """Return the time in ms until a client may take tokens again, or 0."""
+        """Return the time in ms that a client must wait before it can create or delete partitions, or 0."""
         limit = self.limits.of(QuotaKey.CONTROLLER_MUTATION_RATE, client)
         if limit is None:
             return 0
@@ -117,7 +119,10 @@ class ClientQuotas:
             return self._bucket(limit).throttle_ms(limit.quota, self._clock_ms())
 
     def most_bytes(self, client: QuotaClient) -> float | None:
-        """Return the number of bytes that a client may fetch in a whole window, or None if the client has no quota."""
+        """Return how many bytes a client may fetch within one window, or None if the client has no quota.
+
+        By default, this is ten times the quota in bytes per second.
+        """
         limit = self.limits.of(QuotaKey.CONSUMER_BYTE_RATE, client)
         return None if limit is None else limit.quota * (self.size.samples - 1) * self.size.sample_ms / 1000
 
@@ -127,10 +132,11 @@ class ClientQuotas:
 
 
 def record_or_refuse(windows: Sequence[tuple[RateWindow, float]], now_ms: int) -> int:
-    """Count one event, such as a new connection, in all `windows`, or in none if it exceeds the quota of a window.
+    """Count one event, such as a new connection, in all `windows`, unless it would exceed the quota of a window.
 
-    `windows` contains each window together with its quota. If the event is counted, return 0. Otherwise return the time
-    in ms that the client must wait, which is at most 1 s by default (`quota.window.size.seconds`).
+    `windows` contains each window together with its quota. The function returns 0 if it has counted the event.
+    Otherwise it returns the time in ms that the client must wait. This time is at most 1 s by default
+    (`quota.window.size.seconds`).
     """
     for window, _ in windows:
         window.record(1, now_ms)

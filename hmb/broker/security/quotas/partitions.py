@@ -10,9 +10,9 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 def charge_partitions(context: RequestContext, partitions: int, first_version_of_throttling: int) -> None:
     """Count the partitions of one topic that a client creates or deletes.
 
-    Raises THROTTLING_QUOTA_EXCEEDED if the client has used up its quota. Versions of the API below
-    `first_version_of_throttling` do not know this error. Therefore the broker accepts their requests, and then
-    throttles the client.
+    Raises THROTTLING_QUOTA_EXCEEDED if the client has used up its quota. API versions before
+    `first_version_of_throttling` do not have this error. If a request uses such an old version, the broker accepts
+    the request, and then throttles the client.
     """
     quotas, client = context.broker.quotas, QuotaClient.of(context.client.principal, context.header.client_id)
     is_strict = context.version >= first_version_of_throttling

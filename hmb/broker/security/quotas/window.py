@@ -7,16 +7,17 @@ no lock, no thread and no clock.
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
 (`quota.window.num`). A client can therefore send a short burst without a delay.
 
-The sliding window computes how long the counted bytes would take at the rate of the quota. The window compares this
-time with the time that the samples cover, which is at least 10 s. If the bytes would take longer than the samples
-cover, the client has to wait for the difference, which is the *throttle time*:
+The sliding window computes how long the counted bytes would take at the rate of the quota. The samples
+themselves cover a certain time, which is at least 10 s. If the bytes would take longer than this covered time,
+the client has to wait. The difference is the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
-*The bucket of tokens.* One request can create a topic with 1,000 partitions. The broker must accept this request, even
-if the quota is only 10 partitions/s. At this quota, 1,000 partitions take 100 s. But a sliding window of 11 s would
-forget the request after 11 s, and the client could then create 1,000 more partitions. A bucket of tokens forgets
-nothing, so on average the client cannot exceed its quota. Therefore a bucket of tokens limits the creation and the
-deletion of partitions (KIP-599).
+*The bucket of tokens.* A bucket of tokens limits the creation and the deletion of partitions (KIP-599). A
+sliding window is not suitable for this, as an example shows. One request can create a topic with 1,000
+partitions. The broker must accept this request, even if the quota is only 10 partitions/s. At this quota, 1,000
+partitions take 100 s. But a sliding window would forget the request after 11 s, and the client could then
+create 1,000 more partitions. A bucket of tokens forgets nothing, so on average the client cannot exceed its
+quota.
 
 A bucket contains tokens, and each created or deleted partition takes one token. A client may take more tokens than the
 bucket contains. The client then has to wait until the number of tokens is no longer negative. The bucket gets new
@@ -62,9 +63,10 @@ class QuotaSample:
 class RateWindow:
     """A sliding window: it counts what a client has used in the last seconds.
 
-    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The *covered
-    time* is the time that these samples cover. The throttle time is the time that the values need at the quota, minus
-    the covered time.
+    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The
+    *covered time* is the time that these samples cover. The window computes how long the values would take if the
+    client used exactly its quota. If this time is longer than the covered time, the client has to wait. The
+    difference is the throttle time.
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
@@ -73,20 +75,23 @@ class RateWindow:
          0.5 s   7,000         15,000                15 s                10.5 s   4.5 s
         12.0 s   1,000          1,000                 1 s                10.0 s   0
 
-    At 0.0 s, the first sample has just begun, so it covers 0 s. The other ten samples have not begun yet. The window
-    counts each of them as 1 s anyway, so that a new client can send many bytes at once. The covered time is therefore
-    10 * 1 s = 10.0 s.
+    At 0.0 s, the first sample has just begun, so it covers 0 s. The other ten samples have not begun yet. But the
+    window counts each of them as 1 s, so that a new client can send many bytes at once. The covered time is
+    therefore 10 * 1 s = 10.0 s.
 
     At 12.0 s, the window has forgotten the first sample, because its last value (at 0.5 s) is more than 11 s old.
 
-    Invariant: the samples in `samples` are in the order of their start, and do not overlap.
+    Invariant: the list `samples` is sorted by the start of the samples, and the samples do not overlap.
     """
 
     size: WindowSize
     samples: list[QuotaSample] = field(default_factory=list)
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add a value. With a negative value, the caller takes back a value that it has added to the same sample."""
+        """Add a value to the newest sample. If this sample is too old, begin a new sample.
+
+        To take back a value, the caller adds the negative value. Both values must be in the same sample.
+        """
         if not self.samples or now_ms - self.samples[-1].start_ms >= self.size.sample_ms:
             self._forget(now_ms)
             self.samples.append(QuotaSample(now_ms, now_ms))
@@ -109,10 +114,12 @@ class RateWindow:
     def _covered_ms(self, now_ms: int) -> int:
         """Return the covered time: the time (ms) that the samples cover.
 
-        The method `throttle_ms` subtracts the covered time from the time that the values need at the quota. In a new
-        window, most samples have not begun yet, but each of them counts with its full length. With 11 samples of 1 s,
-        the covered time is therefore at least 10 s. So even in the first second, a client can use as much as its quota
-        allows in 10 s, without a delay.
+        The method `throttle_ms` computes how long the values would take at the quota. It then subtracts the covered
+        time.
+
+        In a new window, most samples have not begun yet, but each of them counts with its full length. With 11
+        samples of 1 s, the covered time is therefore at least 10 s. So even in its first second, a client can use
+        as much as its quota allows in 10 s. The broker does not delay the client.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms

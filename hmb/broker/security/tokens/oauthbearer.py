@@ -11,7 +11,8 @@ the login.
 A client may add *extensions* to its first message, before the final byte 1. Each extension is a pair `name=value`,
 followed by the byte 1. HMB ignores the extensions.
 
-Every client that has the token can log in until the token expires. Use OAUTHBEARER only on listeners with TLS.
+Anyone who has the token can log in until the token expires. Without TLS, an attacker could read the token on
+the network. So use OAUTHBEARER only on listeners with TLS.
 
 Source: RFC 7628, KIP-255, KIP-768; `OAuthBearerSaslServer` of Kafka.
 """
@@ -110,9 +111,9 @@ class OauthExchange:
 
 
 def _parsed(message: bytes) -> tuple[str, str]:
-    """Return two parts of the client's message: the name of the user, which may be empty, and the token.
+    """Return the user name and the token from the client's message. The user name may be empty.
 
-    Raises TokenError.
+    Raises TokenError if the message is malformed or contains no token.
     """
     try:
         match = CLIENT_MESSAGE.fullmatch(message.decode())

@@ -1,9 +1,10 @@
 """Decides which connections may send requests about delegation tokens.
 
-A delegation token lets other programs log in under the name of the client that has created the token. A client that is
-not authenticated has no name, so the broker refuses its requests about tokens. The broker also refuses the requests of
-a client that has itself logged in with a token. Otherwise, a thief of one token could create new tokens again and
-again, and keep access for ever.
+A client can create a delegation token. With this token, other programs can log in under the name of the token's
+owner, usually this client. The broker refuses requests about tokens from two kinds of clients:
+- A client that is not authenticated has no name, so it cannot own a token.
+- A client that has itself logged in with a token could be a thief of this token. It could create new tokens
+  again and again, and so keep access for ever.
 """
 
 from __future__ import annotations

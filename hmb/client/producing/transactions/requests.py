@@ -1,12 +1,11 @@
 """Builds the requests of a transaction, and finds the errors in their responses.
 
-A producer never reports its transaction version to a broker. The versions of its requests show the transaction version.
-For example, a Produce request of version 12 adds its partitions to the transaction, and a Produce request of version 11
-does not. So a producer must only use requests from one row of this table:
-    transaction version    Produce     TxnOffsetCommit    EndTxn
-    1                      up to 11    up to 4            up to 4
-    2                      12          5                  5
-Produce 13 contains topic ids instead of topic names, and HMB's producer does not use it.
+A producer never sends its transaction version to the broker. Instead, the broker recognizes the transaction version by
+the versions of the requests. For example, a Produce request of version 12 also adds its partitions to the transaction.
+A Produce request of version 11 does not add them. So all requests of a producer must have versions from the same row of
+this table:     transaction version    Produce     TxnOffsetCommit    EndTxn     1                      up to 11    up
+to 4            up to 4     2                      12          5                  5 Produce 13 contains topic ids
+instead of topic names, and HMB's producer does not use it.
 
 Source: KIP-890.
 """
@@ -42,10 +41,10 @@ FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")
 
 
 class TransactionVersion(NamedTuple):
-    """A transaction version (KIP-890), and the request versions that a producer uses with it.
+    """A transaction version (KIP-890), and the versions of requests that belong to it.
 
-    `number` is the transaction version. For example, a producer with transaction version 2 sends Produce requests only
-    in the versions that the field `produce` contains.
+    `number` is the transaction version. Each other field contains the versions of one request. For example, if
+    `produce` is `range(12, 13)`, the producer sends Produce requests only in version 12.
     """
 
     number: int
@@ -56,8 +55,8 @@ class TransactionVersion(NamedTuple):
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
         """Raise KafkaError if the broker is too old for this transaction version.
 
-        `version` is the newest version of the request `kind` that the producer could send to the broker. `allowed`
-        contains the request versions that belong to this transaction version.
+        `kind` is the class of a request. `version` is the newest version of this request that the producer can send to
+        the broker. `allowed` contains the versions of this request that belong to the transaction version.
         """
         if version not in allowed:
             what = f"the broker supports {kind.__name__} only up to version {version}: transaction version "

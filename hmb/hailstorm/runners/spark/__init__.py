@@ -3,10 +3,10 @@
 Problem: a topology that is too large for one machine needs a cluster. The cluster must start processes and move data
 between machines.
 
-Idea: Spark already starts processes on a cluster, and moves data between them. `on_spark` translates each node of a
-topology into a step of a Spark query. Hailstorm's own snapshots are then not needed, because Spark stores the progress
-and the states in its checkpoint. Hailstorm's negotiator, which starts the snapshots, is not needed either, because the
-driver of Spark controls the query. The user's functions do not change.
+Idea: Spark already starts processes on a cluster, and moves data between them. `on_spark` translates each node
+of a topology into a step of a Spark query. Spark's checkpoint stores the progress and the states, so Hailstorm
+does not need its own snapshots. Spark's driver controls the query, so Hailstorm does not need its negotiator,
+which starts the snapshots. A user can run the same functions with and without Spark.
 
 Example: the topology words -> split -> count becomes one query: `readStream.format("hmb")` reads the topic "words",
 `mapInPandas` runs `split`, and `transformWithStateInPandas` runs `count` with one state for each instance.

@@ -1,22 +1,23 @@
 """Runs a topology on Spark: `on_spark` translates the topology into queries of Structured Streaming.
 
-One machine is too small for some topics. Spark runs the same topology on a cluster. Two parts of Hailstorm are then not
-needed: Spark's checkpoint replaces the snapshots, and Spark's driver (the process that controls a query) replaces the
-negotiator (the part that controls the snapshots). The functions of the topology do not change. Its states do not change
-either: they are commutative monoids, so their values do not depend on the order in which Spark merges the tuples. Each
-node of the topology becomes a part of a query:
+Some topics are too large for one machine. Spark runs the same topology on a cluster, and replaces two parts of
+Hailstorm. Spark's checkpoint replaces the snapshots. Spark's driver, the process that controls a query,
+replaces the negotiator, which controls the snapshots. The user does not change the functions of the topology.
+The states stay the same too. They are commutative monoids, so the order in which Spark merges the tuples does
+not matter. Each node of the topology becomes a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
     bolt with a state               group by instance, and transformWithStateInPandas; one state for each instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
-A row that goes from one node of the topology to the next node contains a tuple (the column `item`) and its origin (the
-other columns). The first three columns of the origin name the record from which the tuple was made. The column `path`
-lists the nodes that made the tuple. The column `number` contains one index for each of these nodes, because a node can
-make several outputs from one input. All these values are the same as without Spark, so an `IdempotentSink` receives
-each tuple with the same identity. In this example, the spout `lines` made its first output (index 0) from the record at
-offset 7, and the bolt `split` made its fourth output (index 3) from this line:
+The nodes of the topology send rows to each other. The column `item` of a row contains a tuple. The other
+columns contain the tuple's origin, which is the same as without Spark. So an `IdempotentSink` receives each
+tuple with the same identity. The columns `topic`, `partition` and `offset` name the record from which the tuple
+was made. The column `path` lists the nodes that made the tuple, beginning with the spout. A node can make
+several outputs from one input. Therefore the column `number` contains, for each node in `path`, the index of
+its output. In this example, the spout `lines` made its first output (index 0) from the record at offset 7. From
+this line, the bolt `split` made its fourth output (index 3):
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
@@ -25,18 +26,19 @@ state store, processes its tuples, and writes the new state back. If a crash hap
 micro-batch, Spark repeats the micro-batch with the old state. The states therefore include each record exactly once.
 
 After a crash, a sink may receive the tuples of a micro-batch again. A `Sink` then writes some outputs twice. An
-`IdempotentSink` writes them with the same identity again, so its target can overwrite them, and holds each output once.
-The other two kinds of sinks, `HeldBackSink` and `TransactionalSink`, hold outputs back until a snapshot is complete.
-Spark's checkpoint cannot store these outputs, so `on_spark` refuses both kinds.
+`IdempotentSink` writes an output with the same identity both times. Its target can then overwrite the first
+copy, so it contains each output only once. The other two kinds of sinks, `HeldBackSink` and
+`TransactionalSink`, keep outputs until a snapshot is complete. Spark's checkpoint cannot store these outputs,
+so `on_spark` refuses both kinds.
 
-**Late tuples.** Without Spark, the spouts drop late records, and the bolts drop closed windows. On Spark, a bolt keeps
-every window and drops nothing. If no record is late, both results are equal. If some records are late, only Spark's
-result includes them.
+**Late tuples.** Without Spark, a spout drops late records, and a bolt deletes the state of each closed window.
+On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. So if
+no record is late, both results are equal. If some records are late, only Spark's result includes them.
 
-**Combiners.** Without Spark, a sender merges the tuples of a batch by key before it sends them to a bolt with
-`combine=True`. For example, three tuples "sun" become ("sun", 3). The bolt then computes outputs once for each key and
-batch. On Spark, each tuple reaches the bolt separately, so the bolt computes outputs for each tuple. The states of the
-bolt are the same in both cases.
+**Combiners.** Without Spark, the tuples for a bolt with `combine=True` are merged before they are sent: each
+batch then contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The bolt computes
+its outputs from the merged tuples. On Spark, the tuples are not merged, so the bolt computes outputs for each
+tuple. The states of the bolt are the same in both cases.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.
@@ -98,10 +100,11 @@ def on_spark(
 ) -> list[StreamingQuery]:
     """Start one streaming query for each sink of a topology, and return the queries.
 
-    `checkpoint` is a directory. Each query has its own directory inside it, and continues from this directory at its
-    next start. With `until_end`, a query ends after it has read all records that the topics contain at its start.
-    `security` contains the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`. Raises TopologyError for a
-    sink that Spark cannot run.
+    Each query saves its progress in its own folder inside the directory `checkpoint`. When the query is started
+    again, it continues from there. If `until_end` is true, a query ends when it has read all records that existed
+    at its start. `security` contains the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`.
+
+    Raises TopologyError if the topology has a sink that Spark cannot run.
     """
     nodes = topology.in_order()
     sinks = [node for node in nodes if isinstance(node.runs, Sink | IdempotentSink)]
@@ -151,7 +154,10 @@ def _records(node: Declaration, spout: Spout, session: SparkSession, client: Map
 
 
 def _options(spout: Spout, client: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of the data source that reads the topic of a spout. `client` contains Kafka's settings."""
+    """Return the options with which Spark reads a spout's topic.
+
+    `client` contains settings of a Kafka client, such as `bootstrap.servers`.
+    """
     return {
         **{f"kafka.{name}": value for name, value in client.items()},
         "subscribe": spout.topic,
@@ -197,9 +203,9 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
     """Yield the rows that the bolt `name` makes from its input rows (`frame`).
 
-    Each row has columns that name the record from which its tuple was made: the topic, the partition and the offset.
-    The function copies these columns from the input row to its output rows. It appends `name` to the column `path`, and
-    the index of the output to the column `number`.
+    The columns `topic`, `partition` and `offset` name the record from which a tuple was made. The function copies
+    these columns from each input row to its output rows. In an output row, it also appends `name` to the column
+    `path`. To the column `number`, it appends the index of this output among all outputs of the input row.
     """
     for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
         for index, made in enumerate(transform(decode(item))):
@@ -210,7 +216,7 @@ _COLUMNS = ["topic", "partition", "offset", "path", "number", "item"]
 
 
 def _frames(frames: Frames, rows: Callable[[pd.DataFrame], Iterator[Row]]) -> Frames:
-    """Yield a new data frame for each data frame in `frames`: it contains the rows that the function `rows` returns."""
+    """For each data frame in `frames`, yield a new data frame with the rows that the function `rows` makes from it."""
     import pandas as pd
 
     for frame in frames:

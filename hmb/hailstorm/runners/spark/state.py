@@ -1,7 +1,7 @@
-"""A stateful bolt as Spark's `StatefulProcessor`: Spark stores one state for each instance of the bolt.
+"""Runs a stateful bolt in Spark. A bolt has several instances, and Spark stores one state for each instance.
 
-All other modules of Hailstorm can be imported without PySpark. This module needs PySpark, and Spark's workers import
-it. Spark stores the states as pairs of a key and a state:
+Only this module of Hailstorm imports PySpark at its beginning, so Python can import the other modules without
+PySpark. Spark stores pairs of a key and a state:
     key     instance       0, 1, ... parallelism - 1
     state   one value      the bolt's state, encoded by Hailstorm's codec
 """

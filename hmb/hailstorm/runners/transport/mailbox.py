@@ -6,10 +6,10 @@ A notice is a new command of the negotiator, which controls all processors, or r
 takes notices before payloads. It can therefore obey a command at once, for example pause or begin a snapshot, even if
 its mailbox contains many payloads.
 
-Few notices can wait in a mailbox. A *notice* is either a *master state* (a command of the negotiator, which controls
-all processors) or the end of a save. A new master state replaces an older one that still waits, because a processor
-needs only the newest command. The number of saves is also limited: until the topology starts again, a processor has at
-most one save in progress, and each save ends with one notice.
+Only a few notices can wait in a mailbox, so the mailbox needs no limit for them. A *notice* is either a *master
+state* (a command of the negotiator, which controls all processors), or reports the end of a save. A new master
+state replaces an older one in the mailbox, because a processor needs only the newest command. Until the
+topology starts again, a processor has at most one save in progress, and each save causes one notice.
 """
 
 from __future__ import annotations
