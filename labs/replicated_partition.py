@@ -1,7 +1,8 @@
 """A simulated partition with three replicas, for lab 11.
 
-HMB is one broker and has no replicas, so lab 11 simulates a cluster. The simulation has no network and no clock. Each
-call of a method is one step, and the time is the number of steps. The caller provides the rules of replication:
+HMB is a single broker without replicas, so lab 11 simulates a cluster. The simulation has no network and no
+clock. Each method call is one step, and the simulation measures time in steps. The caller provides the rules of
+replication:
     high_watermark(log_ends, isr)                           the offset below which every in-sync replica has all records
     in_sync(replicas, leader, caught_up_at, now, max_lag)   the list of the in-sync replicas (ISR)
     elect(replicas, isr, live)                              the next leader, or None
@@ -103,9 +104,9 @@ class ReplicatedPartition:
             self.acknowledged.append(value)
 
     def fetch(self, follower: str, count: int | None = None) -> None:
-        """Let a follower copy up to `count` missing records from the leader, or all missing records if `count` is None.
+        """Let a follower copy missing records from the leader: at most `count`, or all if `count` is None.
 
-        Before this, remove the follower's records that the leader does not have.
+        The follower's log can end with records that the leader does not have. The follower removes these records first.
         """
         if self.leader is None or follower == self.leader or follower not in self.live:
             return

@@ -3,16 +3,16 @@
 The files are sparse: most of their bytes were never written, and use no disk space. A log of up to 10 GB has ten
 segments. A larger log has one segment for each GB.
 
-Each batch has 256 KB, but the benchmark writes only its header. A log needs only the headers to find a batch, to return
-its position, and to append the next batch:
+Each batch has 256 KB, but the benchmark writes only the header of the batch. The log never looks at the other bytes: it
+finds a batch by the headers, returns the position of the batch, and appends new batches at the end of the file:
     | header, 61 bytes | 262,083 bytes that are not written | header | ...
 
-The benchmark measures the reads in seven rounds, and its result is the time of the fastest round. Each round reads at
-the same random offsets, so that the headers are in the page cache.
+The benchmark measures reads and appends in seven rounds each. Its result is the time of the fastest round. All rounds
+read at the same random offsets. So after the first round, the headers at these offsets are in the page cache.
 
-A large log should be slower than a small log for only two reasons: a binary search needs about ten more steps, and the
-headers and indexes do not fit into the processor's caches. The command `hmb bench growth --of log` measures how much
-slower a large log is.
+A large log should be only a little slower than a small log. There are two reasons why it is slower: a binary search
+needs about ten more steps, and the headers and indexes do not fit into the processor's caches. The command `hmb bench
+growth --of log` measures the difference.
 """
 
 from __future__ import annotations

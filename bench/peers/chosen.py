@@ -42,13 +42,14 @@ class MeasuredBroker:
         return cls(peer.name, peer.bootstrap, peer.pid)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time (s) that the broker's process has used, or 0 if the benchmark did not start it."""
+        """Return the CPU time (s) of the broker's process, or 0 if the benchmark has not started this broker."""
         return 0.0 if self.pid is None else cpu_seconds(self.pid)
 
     def costs_since(self, cpu_before: float) -> dict[str, float]:
-        """Return the broker's CPU time (s) minus the earlier value `cpu_before`, and its present memory (bytes).
+        """Return the CPU time (s) that the broker has used since an earlier moment, and its present memory (bytes).
 
-        Return an empty dict if the benchmark did not start the broker.
+        `cpu_before` is the result of `cpu_seconds` at the earlier moment. Return an empty dict if the benchmark has not
+        started the broker.
         """
         if self.pid is None:
             return {}
@@ -85,10 +86,10 @@ def running_brokers(
 
 
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
-    """Return the kinds of brokers to compare.
+    """Return the kinds of brokers to compare. The first kind is this HMB.
 
-    The first kind is this HMB. With `versus`, the second kind is the HMB of `versus`. Without `versus`, the second kind
-    is Kafka 4.3.0, unless Kafka's jars are missing.
+    If `versus` is another installation of HMB, the second kind is the broker of this installation. If `versus` is
+    None, the second kind is Kafka 4.3.0. If Kafka's jars are missing, there is no second kind.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

@@ -1,8 +1,8 @@
 """HMB's broker in a process of its own, from this installation of HMB or from another installation.
 
-To measure a change to HMB, a benchmark compares two brokers: HMB with the change, and HMB without the change. Both
-brokers run on one machine, and only their code differs. The HMB without the change has its own virtual environment,
-usually in a second checkout. `make` creates the virtual environment of a checkout in the folder `.venv`:
+To measure the effect of a change to HMB, a benchmark compares two brokers on one machine: one with the change, and one
+without it. Everything else is the same. The code without the change is usually in a second checkout, which has a
+virtual environment of its own. `make` creates this virtual environment in the checkout's folder `.venv`:
     git worktree add ../before main && make -C ../before .venv/core.stamp
     hmb bench produce --versus ../before
 """

@@ -4,11 +4,11 @@ These commands are examples:
     hmb bench growth                        # connections, partitions, the size of a response, the size of the log
     hmb bench growth --of connections,log   # only connections and the size of the log
 
-The benchmark increases four numbers step by step, and measures these figures:
-    connections   1 to 1,000: records/s, and the 99th percentile of a request's latency
-    partitions    1 to 2,000: the time of a start, after a clean stop and after a kill; the memory, and the open files
+The benchmark increases four numbers step by step. For each value of a number, it measures what follows the colon:
+    connections   1 to 1,000: records/s, and the 99th percentile of the latency of a request
+    partitions    1 to 2,000: time to start after a clean stop; time to start after a kill; memory; open files
     fetch         responses of 1 MB to 100 MB: MB/s
-    log           1 GB to 50 GB (sparse files): the time of an append, a read at the end, and a read at a random offset
+    log           1 GB to 50 GB (sparse files): time to append; time to read at the end; time to read anywhere
 
 `hmb bench plot` draws a curve for each figure. A flat curve means that the cost does not grow with the number on the x
 axis.
@@ -71,7 +71,8 @@ VIEW = SampleView(
 class GrowingThing:
     """A number that the benchmark increases step by step, for example the number of connections.
 
-    `measure` returns the figures for one value of this number.
+    `sizes` contains the values of this number. `measure` takes one value, and returns the results of the
+    measurement, for example `{"mb_per_second": 800.0}`.
     """
 
     unit: str
@@ -85,7 +86,11 @@ def measure_connections(broker: MeasuredBroker, count: int) -> dict[str, float]:
 
 
 def measure_partitions(count: int) -> dict[str, float]:
-    """Start a broker with `count` partitions twice: after a clean stop, and after a kill. Return the figures."""
+    """Measure how long a broker with `count` partitions takes to start, after a clean stop and again after a kill.
+
+    The kill is simulated: the function deletes the file that marks a clean stop. The result also contains the
+    memory and the number of open files after the first measured start.
+    """
     broker = peers.Hmb()
     try:
         broker.start()  # The first start is not measured, because it creates the files of the data directory.

@@ -4,9 +4,9 @@ A cell is a combination of a message size and a batch size. The batch size bench
 of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both benchmarks use
 acks=1, one partition, and buffer.memory 67108864.
 
-The rates of the thesis are in MB/s on the wire: a message of Kafka 0.8.2 has 28 B in addition to its value, and the
-rates include these bytes. Each rate is the mean over a run of about 10 s. The network in the thesis had a bandwidth of
-1 Gb/s, so no rate can be higher than 125 MB/s.
+The thesis gives the rates in MB/s, and counts all bytes of a message. In Kafka 0.8.2, a message has 28 more
+bytes than its value. Each rate is the mean over a run of about 10 s. The network had a bandwidth of 1 Gb/s, so
+no rate can be higher than 125 MB/s.
 """
 
 from __future__ import annotations

@@ -11,17 +11,18 @@ headers, producer ids and transaction markers as the broker's log. When the back
 stable offset of each partition: all transactions below this offset are complete. The command copies each partition up
 to this offset. The backup therefore contains no record of an open transaction.
 
-`hmb restore` sends the batches in Produce requests to new topics. The broker then assigns the offsets: 0, 1, 2 and so
-on. A record keeps its offset only if the old partition had a record at each lower offset. This is not the case after
-retention or compaction has deleted records, or if the partition contains transaction markers. For such a partition,
-`hmb restore` translates the offsets of groups.
+`hmb restore` sends the batches in Produce requests to new topics. In each partition, the broker assigns the
+offsets 0, 1, 2 and so on. A record therefore gets a lower offset if the old partition had no record at some
+offset before it. Retention, compaction and transaction markers cause such gaps. For a partition with gaps, `hmb
+restore` translates the committed offsets of groups.
 
 For example, a partition has the records 100 to 149, and a group has the committed offset 120. The restored partition
 has the records 0 to 49, and the group gets the offset 20.
 
-For a share group, a backup contains the start offset of each partition. A broker also stores which records above the
-start offset the share group has already processed. The backup does not contain these facts, because no client can set
-them. So a restored share group receives all records above the start offset again.
+For a share group, a backup contains the start offset of each partition. The broker also stores which records
+after the start offset the group has already processed. A backup does not contain this information, because `hmb
+restore` could not use it: no request lets a client set this information. After a restore, the group therefore
+receives all records from the start offset on again.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

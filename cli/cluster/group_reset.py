@@ -1,10 +1,13 @@
 """`hmb groups reset`: set the offsets of a group, with the options of kafka-consumer-groups.
 
-Without --execute, `hmb groups reset` only prints a plan: the new offset of each partition. A user can store the plan in
-a file and execute it later. In this example, the first command stores the plan, the second line is the content of the
-file, and the last command executes the plan:
+Without --execute, `hmb groups reset` only prints a plan: the new offset of each partition. A user can store the
+plan in a file, and execute it later. For example, this command stores the plan in the file plan.csv:
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
-    weather,0,0                                            topic, partition, offset
+
+The file then contains one line for each partition, with the topic, the partition and the offset:
+    weather,0,0
+
+This command executes the plan:
     hmb groups reset readers --from-file plan.csv --execute
 
 Kafka's tool kafka-consumer-groups can also read and write a file with a plan. Each line of the file is
@@ -249,10 +252,10 @@ def _share_plan(
 def _imported(
     admin: Admin, wanted: dict[TopicPartition, int], plan: Callable[[list[TopicPartition], int], Plan]
 ) -> Plan:
-    """Plan the reset of a group to the offsets in a file. `wanted` maps each partition to its offset in the file.
+    """Return the plan for resetting a group to the offsets in a file.
 
-    One call of the function `plan` accepts several partitions, but only one offset. So this function calls `plan` once
-    for each different offset, and merges the results.
+    `wanted` maps each partition to its offset in the file. The function `plan` accepts a list of partitions, but
+    only one offset for all of them. It is therefore called once for each different offset in the file.
     """
     chosen_partitions(admin, [(topic, (partition,)) for topic, partition in wanted])
     return {

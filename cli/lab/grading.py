@@ -62,10 +62,9 @@ def submissions(folder: Path) -> list[Submission]:
 
 
 def missing(folder: Path, found: list[Submission]) -> list[Grade]:
-    """Return a grade for each missing answer to a first exercise.
+    """Return a grade for each student who has not answered the first exercise of a lab. No requirement counts as met.
 
-    The answer of a student is missing if the folder contains an answer of another student to the same exercise, but no
-    answer of this student.
+    Only labs for which at least one student has answered the first exercise are included.
     """
     first = {(each.student, each.lab) for each in found if each.exercise is FIRST}
     students = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))

@@ -63,11 +63,13 @@ def aliases(text: str) -> Aliases:
 def command(**options: Any) -> None:
     """Copy topics from one cluster to another one: records, settings, partitions, and the offsets of groups.
 
-    Without --once, the mirror copies new records and new topics until Ctrl-C. It can be stopped at any time, and
-    continues where it has stopped. The records keep their partitions, keys, values, headers and timestamps.
+    Without --once, the mirror copies new records and new topics until Ctrl-C. You can stop the mirror at any time.
+    After the next start, it continues where it stopped. The records keep their partitions, keys, values, headers
+    and timestamps.
 
-    Offsets are kept if the partition starts at offset 0 at the source, has no gaps there, is empty at the target, and
-    --transactions is not used. Otherwise, the mirror translates the committed offsets of groups.
+    The records of a partition also keep their offsets under four conditions. At the source, the partition starts at
+    offset 0 and has no gaps. At the target, the partition is empty. The option --transactions is not used.
+    Otherwise, the mirror translates the committed offsets of groups.
     """
     from rich.console import Console
 
@@ -105,9 +107,10 @@ def command(**options: Any) -> None:
 
 
 def _admin(options: dict[str, Any], side: str, config: str) -> partial[Admin]:
-    """Return a function that opens an `Admin` for one of the two clusters of a mirror.
+    """Return a function that creates an `Admin` client for the source cluster or the target cluster.
 
-    The function does not use the current profile, because a profile describes only one cluster.
+    `side` and `config` are the keys in `options` for the cluster's address and for its configuration file. The
+    client does not use the current profile, because a profile describes only one cluster.
     """
     keywords = client_keywords(admin_settings(), options[config], (), with_profile=False)
     keywords.pop("bootstrap_servers", None)

@@ -1,4 +1,4 @@
-r"""Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
+"""Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
 
 These options of kcat, and these properties of kafka-console-producer, determine how a line is divided into a key, a
 value and headers:
@@ -14,8 +14,8 @@ value and headers:
                             line is an error.
 
 A parser (`Parse`) is a function that converts a line to a `LineRecord`. If the user sets no option or property that
-needs a parser, `hmb produce` sends each whole line as the value of a record. In this case, the function `kcat_line`
-returns None instead of a parser. The module `record_json` contains the parser for JSON.
+divides lines, `hmb produce` needs no parser: each whole line is the value of a record. In this case, the function
+`kcat_line` returns None. The module `record_json` contains the parser for JSON.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ Parse = Callable[[bytes], LineRecord]
 
 
 def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | None) -> Parse | None:
-    """Return the parser for the options -K, -Z and -k of kcat.
+    """Return a parser for kcat's options -K, -Z and -k, or None if the user has set none of them.
 
-    `key_delimiter` (the option -K) is the text between the key and the value of a line. If `empty_is_null` is true
-    (-Z), an empty key or value is null. `key` (-k) is the key of each record whose line contains no key.
+    - `key_delimiter` (-K): the text between the key and the value in a line.
+    - `empty_is_null` (-Z): if it is true, the parser replaces an empty key or value by null.
+    - `key` (-k): the key of the record if the line does not contain a key.
 
-    Return None if the user has set none of these options: each whole line is then the value of a record.
+    Without a parser, each whole line is the value of a record.
     """
     if not key_delimiter and not empty_is_null and key is None:
         return None
@@ -84,7 +85,7 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
 class KafkaLine:
     """Parses lines as kafka-console-producer does, with properties such as parse.key.
 
-    Raises ValueError for a wrong line.
+    Raises ValueError if a line lacks a separator, or if the name of a header is not UTF-8.
     """
 
     def __init__(self, properties: Iterable[tuple[str, str]], key: bytes | None) -> None:
@@ -120,10 +121,10 @@ class KafkaLine:
         return None if text == self._texts["null.marker"] else text
 
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
-        """Split a text at the separator that the property `name` sets.
+        """Split a text at the separator that the property `name` sets. Return the two parts.
 
-        Return the text before the separator and the text after it. If the separator is missing, raise ValueError. But
-        if the property ignore.error is true, return None and the whole text.
+        If the text does not contain the separator, the property ignore.error decides. If it is true, return None and
+        the whole text. Otherwise raise ValueError.
         """
         separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)

@@ -96,16 +96,19 @@ class ProduceOptions:
         return topic_name(self.words[0]), self.words[1:]
 
     def in_lines(self) -> bool:
-        """Return whether each line of a file is a record. Otherwise the whole file is the value of one record.
+        """Return whether each line of a file is a record. If not, each whole file is the value of one record.
 
-        The result is true with the option -l (lines), and with all options that need lines, such as -K TEXT: TEXT
-        separates the key and the value of a line.
+        The method returns True if the user has set -l (`--lines`), or an option that works only with lines. For
+        example, -K names the text that separates the key from the value in a line.
         """
         of_lines = (self.lines, self.as_json, self.properties, self.key_delimiter, self.record_delimiter)
         return any(of_lines)
 
     def parse(self) -> Parse | None:
-        """Return the parser for lines. Return None if each whole line is a value. Raises click.UsageError."""
+        """Return the function that converts a line to a key and a value, or None if each line is just a value.
+
+        Raises click.UsageError if the user has set options that exclude each other, for example --json and --property.
+        """
         ways = {
             "--json": self.as_json,
             "--property": bool(self.properties),

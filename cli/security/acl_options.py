@@ -1,12 +1,13 @@
 """The options of `hmb acls` for resources, principals and operations, named like the options of kafka-acls.
 
-The decorator `resource_options` gives a command the argument `resources: AclResources`. The decorator `right_options`
-gives a command the argument `rights: AclRights`. The two arguments together describe ACLs: one ACL for each combination
-of a resource and a right. For example, these options name two topics and one right:
+The decorator `resource_options` adds the options that name resources, and passes them to the command as the argument
+`resources: AclResources`. The decorator `right_options` adds the options for principals, hosts and operations, and
+passes them as `rights: AclRights`. Together, the options describe one ACL for each combination of a resource, a
+principal, a host and an operation. For example, these options name two topics, one principal and one operation:
     --topic a --topic b --allow-principal User:alice --operation READ     2 ACLs
 
-The short forms `--producer` and `--consumer` name all operations that a producer or a consumer needs. The tables
-PRODUCER and CONSUMER contain these operations.
+The options `--producer` and `--consumer` are short forms. They stand for all operations that a producer or a
+consumer needs. The tables PRODUCER and CONSUMER contain these operations.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ class AclRights:
             raise click.UsageError("--idempotent needs --producer")
 
     def entries(self, resources: AclResources) -> Iterator[tuple[NamedResource, AclPatternType, AclEntry]]:
-        """Yield each ACL that the options describe: its resource, the type of its pattern, and the `AclEntry`.
+        """Yield each ACL that the options describe, as three values: its resource, its pattern type and its `AclEntry`.
 
-        If the options name no principals, yield nothing.
+        An ACL needs a principal, so the method yields nothing if the options name no principal.
         """
         for resource in resources.named:
             for operation in dict.fromkeys(self._operations(resource.type)):
@@ -211,16 +212,18 @@ RIGHT_OPTIONS = (
 
 
 def _with_options(options: Iterable[Callable[[Command], Command]], command: Command) -> Command:
-    """Add options to a command. `--help` shows the options in the order of `options`."""
+    """Add click options to a command, so that `--help` shows them in the order of `options`."""
     for option in reversed(tuple(options)):
         command = option(command)
     return command
 
 
 def resource_options(*, filters: bool) -> Callable[[Command], Command]:
-    """Add the options for resources to a command that takes `resources: AclResources`.
+    """Return a decorator that adds the options for resources to a command that takes `resources: AclResources`.
 
-    If `filters` is false, the command creates ACLs, so the pattern types ANY and MATCH are errors.
+    If `filters` is true, the command searches for ACLs, and accepts all pattern types. If `filters` is false, the
+    command creates ACLs. It then refuses the pattern types ANY and MATCH, because they have a meaning only in a
+    search.
     """
     patterns = member_of(AclPatternType, () if filters else (AclPatternType.ANY, AclPatternType.MATCH))
     words = "literal, prefixed, any or match" if filters else "literal or prefixed"

@@ -1,7 +1,7 @@
 """Reads a password: from a prompt, a file or standard input.
 
-Other users of a computer can see the arguments of a process, and a shell stores them in its history. If an option
-contains a password, the command therefore prints a warning.
+A password in an option is not secret. Other users of the computer can see the command line of a running
+process, and the shell stores the command in its history. The command therefore prints a warning.
 """
 
 from __future__ import annotations

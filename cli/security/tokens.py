@@ -23,8 +23,9 @@ hmac_option = click.option(
 def command() -> None:
     """Create, renew, expire and list delegation tokens.
 
-    A program logs in with a token under your name, without your password. The token expires soon. The broker needs the
-    setting delegation.token.secret.key. To use these commands, you must log in without a token.
+    With a delegation token, a program can log in as you without your password. A token is valid only for a limited
+    time. The broker must have the setting delegation.token.secret.key. To use these commands, log in without a
+    token.
     """
 
 

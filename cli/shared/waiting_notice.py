@@ -17,11 +17,12 @@ NOTICE_SECONDS = 3.0  # seconds
 
 
 class WaitingNotice:
-    """A thread that prints one line each time the command has made no progress for NOTICE_SECONDS seconds.
+    """A thread that prints a line if the command makes no progress for NOTICE_SECONDS seconds.
 
-    The thread calls the function `progress` again and again. This function returns a value that changes whenever the
-    command makes progress. It returns None while the command waits for nothing. The function `what` returns the text
-    that the line shows after "waiting for".
+    The thread calls the function `progress` again and again. The function returns a value that changes whenever the
+    command makes progress, or None if the command is not waiting. If the value stays the same for NOTICE_SECONDS
+    seconds, the thread prints "waiting for" and the result of the function `what`. It does not print this line
+    again until the value changes.
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:

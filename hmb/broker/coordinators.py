@@ -1,10 +1,10 @@
 """Creates the coordinators of a broker: of groups, of transactions and of share groups.
 
-A coordinator stores its state in an internal topic, its *journal*. The functions of this module connect each
-coordinator with its topic, with the topics of the cluster, with the broker's clock, and with the settings that clients
-may change while the broker runs. For example, `group_coordinator` passes a function to the coordinator of groups.
-This function returns the settings of a group. The coordinator calls the function each time that it needs the settings,
-so a changed setting applies at once.
+A coordinator stores its state in an internal topic, its *journal*. The functions of this module create the
+coordinators. They give each coordinator what it needs from the broker: its topic, the broker's clock, and the current
+settings. A client may change the settings while the broker runs. So `group_coordinator` passes functions that return
+the settings of a group. The coordinator calls such a function each time it needs the settings, so a change applies at
+once.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def transaction_coordinator(
 
 
 class ShareGroups:
-    """The parts of a broker that only share groups need: the share coordinator, and the handling of requests.
+    """Creates the objects that handle share groups, such as the share coordinator, when the broker first needs them.
 
-    Most brokers have no share groups, and the modules of share groups take 20 ms to import. This class therefore
-    creates the parts when they are first needed: at the start of the broker if the topic `__share_group_state` exists,
-    otherwise at the first request for a share group. Thread-safe.
+    Most brokers have no share groups, and the modules for share groups take 20 ms to import. If the topic
+    `__share_group_state` exists, the broker creates the objects when it starts. Otherwise, the first request for a
+    share group creates them. Thread-safe.
     """
 
     def __init__(self, topics: Topics, configs: DynamicConfig, groups: GroupCoordinator, clock: BrokerClock) -> None:
@@ -107,7 +107,10 @@ class ShareGroups:
             self.created.coordinator.prune(self._delete_before)
 
     def _delete_before(self, ends: dict[int, int]) -> None:
-        """For each partition in `ends`, delete the records below the offset that `ends` contains for it."""
+        """Delete old records of `__share_group_state`. `ends` maps the number of a partition to an offset.
+
+        In each of these partitions, the method deletes the records below the offset.
+        """
         starts = {TopicPartition(SHARE_STATE_TOPIC, number): offset for number, offset in ends.items()}
         self._topics.delete_records(starts)
 

@@ -3,13 +3,15 @@
 The response to a Produce request with acks=all must wait until the records are on disk. Writing them to disk (a sync)
 takes milliseconds, and meanwhile the thread of the connection can handle the next request.
 
-The handler of Produce does not wait for the sync. The handler appends the records to the log, which assigns their
-offsets, and returns a `Deferred`. Later, the connection's thread calls `Deferred.result`, which waits for the sync and
-returns the response.
+The handler of a Produce request appends the records to the log, and the log assigns their offsets. The records
+may not be on disk yet, so the response must wait. The handler itself does not wait: it returns a `Deferred`.
+Later, the thread of the connection calls `Deferred.result`. This function waits until the records are on disk,
+and returns the response.
 
-A `Deferred` is an object with a function `result`, which waits and then returns the response. The handler's `Deferred`
-returns a response object, but the connection needs the bytes of the response. The dispatcher (dispatch.py) therefore
-puts the handler's `Deferred` into a second `Deferred`, which also encodes the response.
+A `Deferred` is an object with a function `result`, which waits for the response and returns it. The `Deferred`
+of a handler returns a response object, but the connection must send bytes. The dispatcher (dispatch.py)
+therefore creates a second `Deferred`. Its function `result` calls the `result` of the first one, and encodes
+the response object as bytes.
 
 The thread of a connection may handle further requests before it waits for a deferred response with `Deferred.result`.
 The module network/gathering.py limits the number of these requests.

@@ -17,15 +17,16 @@ When a broker starts, it creates its parts in this order, because each part uses
 7. *Housekeeping.* Two threads run the periodic tasks, such as retention and compaction.
 8. *Connections.* The server accepts connections and answers requests.
 
-When a broker stops, it first wakes the threads that wait. It closes the logs last, when no thread writes to them any
-more:
-1. *The signal `Stop`.* Waiting Fetch requests get their responses at once. A recovery or a compaction ends early.
-2. *Coordinators.* A JoinGroup can wait for other members for minutes. The coordinator answers this request with
-   NOT_COORDINATOR, so that the server does not have to wait for it.
+When a broker stops, it first wakes the threads that wait. It closes the logs last, because requests and
+periodic tasks write to them:
+1. *The signal `Stop`.* Fetch requests that wait for records get their responses at once. Recovery and
+   compaction end early.
+2. *Coordinators.* A JoinGroup request can wait for other members for minutes. The coordinator answers it with
+   NOT_COORDINATOR. Otherwise, the server would have to wait for this request in step 3.
 3. *Connections.* The server accepts no more connections. Each connection ends after its current request.
-4. *Housekeeping.* The broker waits until the running tasks have ended.
-5. *Logs.* The broker syncs and closes the logs, writes the marker of a proper stop, and releases the lock of the data
-   directory. The logs come last, because requests and tasks write to them.
+4. *Housekeeping.* The broker waits until the running periodic tasks have ended.
+5. *Logs.* The broker syncs and closes the logs, and records that it has stopped properly. It then releases the
+   lock of the data directory.
 
 When a broker stops, it stops its coordinators, its connections and its periodic tasks within STOP_TIMEOUT seconds, and
 then closes the logs. If the start of a broker fails, the broker stops the parts that it has started.
@@ -99,10 +100,13 @@ STOP_TIMEOUT = 4.0  # at a stop: seconds until connections and housekeepers must
 class BrokerServer:
     """A broker that runs in this process. It can be started once and stopped once.
 
-    The command `hmb broker` starts one BrokerServer. `Broker` (hmb/testing/embedded.py) creates a new BrokerServer for
-    each restart. `config` contains settings with the names of `server.properties`. `host` and `port` determine the
-    setting `listeners`, and `data_dir` determines `log.dirs`. If `data_dir` is None, the broker stores its data in a
-    temporary directory. The broker removes this directory when it stops.
+    The command `hmb broker` starts one BrokerServer. `Broker` (hmb/testing/embedded.py) can be started again: each
+    time it creates a new BrokerServer.
+
+    - `config` contains settings, with the same names as in `server.properties`.
+    - `host` and `port` determine the setting `listeners`, unless `config` contains it.
+    - `data_dir` is the data directory (`log.dirs`). If no data directory is set, the broker creates a temporary
+      one, and removes it when it stops.
     """
 
     def __init__(
@@ -117,13 +121,14 @@ class BrokerServer:
         syncs: bool = True,
         clock: BrokerClock = SYSTEM_CLOCK,
     ) -> None:
-        """Read the settings. Raises ConfigError.
+        """Read the settings. Raises ConfigError if a setting is wrong.
 
-        The broker answers requests with `handlers`. `versions` contains the versions that the broker supports for each
-        API; None means all versions. If `syncs` is false, the broker does not sync the list of topics and the settings,
-        so a power cut can destroy them. A temporary directory needs no sync, because nobody uses the directory after a
-        power cut. `clock` returns the time by which the broker decides when records, transactions, offsets and group
-        members expire (hmb/storage/clock.py).
+        - `handlers` contains the function that handles the requests of each API.
+        - `versions` contains the versions of each API that the broker supports. None means all versions.
+        - If `syncs` is false, the broker does not sync the list of topics and the settings, so a power cut can destroy
+          them. This is enough for a temporary directory, which nobody uses after a power cut.
+        - `clock` returns the time. It determines when records, transactions, offsets and group members expire
+          (hmb/storage/clock.py).
         """
         self._clock, self._syncs = clock, syncs
         self._requests = RequestCounters()
@@ -167,7 +172,10 @@ class BrokerServer:
 
     @property
     def listeners(self) -> list[Listener]:
-        """The listeners. If the setting `listeners` contains port 0, the Listener contains the port that is used."""
+        """The listeners of the broker, with the ports that they really use. Available after `start`.
+
+        If the setting `listeners` contains port 0, the operating system chooses a free port.
+        """
         return _started(self._server).listeners
 
     @property

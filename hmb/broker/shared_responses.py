@@ -48,14 +48,14 @@ R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
-    """Merge two lists of topic entries into the list for a response, in the order that Kafka uses.
+    """Merge two lists of topic entries into one list for a response, in the order that Kafka uses.
 
-    Each topic entry contains partitions. The entries in `refused` contain the partitions that the handler has refused,
-    and the entries in `accepted` contain all others. In the result, each topic has one entry, and the refused
-    partitions come first in this entry.
+    Each topic entry contains partitions of one topic. The handler has refused the partitions in `refused`, and
+    accepted the partitions in `accepted`. In the result, each topic has one entry: first its refused partitions,
+    then the accepted ones.
 
-    If `refused` is empty, the function
-    returns `accepted` unchanged. In this case, a topic that the request contains twice has two entries in the response.
+    If `refused` is empty, return the entries in `accepted` unchanged. A topic can then have two entries, if the
+    request contains the topic twice.
     """
     if not refused:
         return list(accepted)
@@ -70,10 +70,10 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 def committed(
     groups: GroupCoordinator, begin: Callable[[], QueuedRecords], response: R, fail: Callable[[KafkaError], None]
 ) -> R | Deferred[R]:
-    """Commit offsets. Return a deferred response, which is ready when the offsets are on disk.
+    """Commit offsets, and return a deferred response. The broker sends this response after the offsets are on disk.
 
-    `begin` is a function that adds the offsets to the queue of records for `__consumer_offsets`. `fail` is a function
-    that writes an error into the response.
+    The function `begin` adds the offsets to the records that wait to be written to `__consumer_offsets`. If `begin`
+    raises KafkaError, return the response at once. After an error, `fail` writes the error into the response.
     """
 
     def result() -> R:
@@ -99,7 +99,7 @@ def metadata_length(metadata: str | None) -> int:
 
 
 def check_named_once(times: int) -> None:
-    """Raise INVALID_REQUEST if a request that creates or changes topics contains the same topic several times."""
+    """Raise INVALID_REQUEST if `times`, the number of times that a request contains one topic, is greater than 1."""
     if times > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
 
@@ -118,8 +118,8 @@ def check_repetitions(names: Iterable[Hashable]) -> None:
 def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Callable[[str], G]) -> list[G]:
     """Return one entry for each group in the request.
 
-    `describe` returns the entry of one group, or raises KafkaError. If a group has an error, `empty` creates its entry,
-    which contains only the error.
+    `describe` returns the entry of one group. If `describe` raises KafkaError, or if the group id is empty, the
+    entry contains only the group id and the error. `empty` creates such an entry.
     """
 
     def described(group_id: str) -> G:
@@ -139,9 +139,10 @@ def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Ca
 
 
 def add_authorized_operations(groups: Iterable[DescribedGroup]) -> None:
-    """Set `authorized_operations` to all operations on groups, in the entry of each group without an error.
+    """For each group without an error, set `authorized_operations` to all operations that exist for groups.
 
-    If the broker has an authorizer, a guard later removes the operations that the client is not allowed to perform.
+    If the broker checks ACLs, it later removes the operations that the client is not allowed to perform
+    (security/acls/rule_guards.py).
     """
     for group in groups:
         if not group.error_code:

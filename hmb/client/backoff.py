@@ -23,10 +23,9 @@ MAX_DOUBLINGS = 16  # After so many failures, every pause has reached its limit.
 
 
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
-    """Return the pause (seconds) after a failure.
+    """Return how long (seconds) a client waits after a failure. `failures` is the number of earlier failures.
 
-    `failures` is the number of failures before this failure. The first failure has `failures=0` and the pause `first`.
-    Each further failure doubles the pause, up to `longest`.
+    The pause after the first failure is `first`. Each further failure doubles the pause, up to `longest`.
     """
     return min(first * 2.0 ** min(failures, MAX_DOUBLINGS), longest)
 
@@ -51,8 +50,8 @@ class Backoff:
     def response_received(self, now: float) -> None:
         """Reset the next pause to its first value, unless the response contained an error.
 
-        The caller calls this method after every response. If the response contains an error code, the caller has
-        already called `failed`, and the time `retry_at` is in the future. This method then does nothing.
+        The caller calls this method after every response. If the response contains an error code, the caller first
+        calls `failed`, which sets `retry_at` to a time in the future. This method then does nothing.
         """
         if self.retry_at <= now:
             self._failures = 0

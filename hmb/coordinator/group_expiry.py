@@ -1,9 +1,10 @@
 """The expiry of committed offsets: which offsets of a group expire, and when their retention time starts.
 
-A committed offset of a topic does not expire while the group reads this topic. So the broker must know the topics that
-a group reads. The members of a KIP-848 group send the names of their topics to the broker. In a streams group, the
-topology contains the names. In a classic group, the broker finds the names in the metadata of the members. This
-metadata is a `ConsumerProtocolSubscription`, and every version of this struct begins with the names of the topics.
+A committed offset does not expire while the group reads the offset's topic. The broker must therefore know
+which topics a group reads. In a KIP-848 group, the members send the names of the topics to the broker. In a
+streams group, the topology contains the names. In a classic group, each member sends a struct
+`ConsumerProtocolSubscription` as its metadata. Every version of this struct begins with the names of the
+topics, so the broker can read them.
 
 The retention time of an offset starts at one of these events (KIP-211):
     group                                     event at which the retention time of an offset starts

@@ -1,25 +1,26 @@
 """Runs the steps of one group. The threads of many connections share the group, so each step takes the group's lock.
 
-The state machine (classic/group.py, consumer/group.py) decides which responses and records a request causes.
-`GroupRunner.step` then sends the responses and writes the records. Each connection has its own thread. For each request
-that changes the members or the state of a group, the thread calls `step`, which does the following:
-1. The step takes the group's lock and changes the group. It also acts on the deadlines that have passed.
-2. The step wakes the threads whose responses are ready, and adds records to the journal's queue. The thread still holds
-   the lock, so the records have the same order as the changes.
-3. The step releases the lock and then writes the records to disk. Other threads do not wait for this sync, which takes
-   milliseconds.
+Each connection has its own thread. If a request changes the members or the state of a group, the thread calls
+`GroupRunner.step`. The group is a state machine (classic/group.py, consumer/group.py): it computes the
+responses, and the records to write. A step does the following:
+1. The step takes the group's lock and changes the group. It also handles the deadlines that have passed.
+2. The step wakes the threads whose responses are ready, and adds the records to the journal's queue. The thread
+   still holds the lock, so the records are in the same order as the changes.
+3. The step releases the lock, and then writes the records to disk. This takes milliseconds, but other threads
+   can use the group in this time.
 
-Two requests do not need `GroupRunner.step`: the heartbeat of a classic group, and the commit of offsets. In the group,
-these requests change only the time at which a member's session expires. (The class `OffsetManager` stores the committed
-offsets.) A thread that handles such a request only takes the group's lock.
+Two requests do not need `GroupRunner.step`: the heartbeat of a classic group, and the commit of offsets. They
+change only one thing in the group, the time at which a member's session expires. (The committed offsets are not
+in the group, but in `OffsetManager`.) So the thread that handles such a request only takes the group's lock.
 
 For example, the clients A and B join. The thread of A's connection takes the lock, adds member A to the group, releases
 the lock and waits for its response. The thread of B's connection takes the lock and adds member B. All members have
 joined, so this thread wakes the thread of A's connection, and both threads send their responses.
 
-A group can change its protocol while it is empty, or during an online migration (migration/). The group then gets a new
-state machine, but keeps its `GroupRunner`. The group therefore keeps its lock, its entry in the table of groups, and
-the time at which the timer wakes it.
+A group can change its protocol while it has no members, or during an online migration (migration/). The
+`GroupRunner` of the group stays the same, and gets a new state machine. The group therefore keeps everything
+that belongs to the runner: the lock, the place in the table of groups, and the time at which the timer wakes
+the group.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class WaitingCall(Call):
     def wait(self) -> Any:
         """Wait for the response and return it.
 
-        The wait has no timeout, because the group has deadlines, and answers each request after a limited time.
+        No timeout is necessary here. The group has deadlines, so it answers each request after a limited time.
 
-        Raises NETWORK_EXCEPTION if the client has disconnected. The member of this client stays in the group until the
-        member's session ends, because the client can connect again.
+        Raises NETWORK_EXCEPTION if the client has disconnected. The client stays a member of the group until its
+        session expires, because it can connect again.
         """
         while not self._has_response.wait(CLIENT_CHECK_INTERVAL):
             if self.is_client_gone():
@@ -76,17 +77,17 @@ class WaitingCall(Call):
 
 
 class GroupRunner:
-    """Runs the steps of one group's state machine, one step at a time, and carries out their effects. Thread-safe.
+    """Runs the steps of one group, one step at a time: sends the responses and writes the records. Thread-safe.
 
     `machine` is the state machine of the group: a `ClassicGroup`, a `ConsumerGroup`, a `ShareGroup` or a
-    `StreamsGroup`. When no thread holds the lock:
+    `StreamsGroup`. While no thread holds the group's lock, these statements are true:
 
-    - The lists `responses`, `writes` and `event_texts` of the machine are empty, because each step empties them before
-      it releases the lock.
-    - If the group has a deadline, the timer wakes the group at the time `due`. This time is never later than the
-      group's next deadline.
-    - Each request without a response waits in a `WaitingCall`. The state machine answers the request when a deadline
-      passes or when a write ends, so no request waits forever.
+    - The lists `responses`, `writes` and `event_texts` of the machine are empty. Each step empties them before it
+      releases the lock.
+    - If the group has a deadline, the timer wakes the group at the time `due`, which is never later than this
+      deadline.
+    - Each request that has no response yet waits in a `WaitingCall`. No request waits forever: at the latest, it
+      gets its response when a deadline passes, or when the write of its records succeeds or fails.
     """
 
     def __init__(
@@ -117,10 +118,10 @@ class GroupRunner:
         return self.machine
 
     def check_loaded(self) -> None:
-        """Check that the group still exists. The caller must hold the group's lock.
+        """Raise COORDINATOR_NOT_AVAILABLE if the group no longer exists. The caller must hold the group's lock.
 
-        Another thread may have deleted the group after this thread found it in the table. Raises
-        COORDINATOR_NOT_AVAILABLE, and the client then sends the request again.
+        A thread finds the group in the table of groups, and then takes the group's lock. Between these two steps,
+        another thread can delete the group. The client sends its request again after this error.
         """
         if self.machine.is_unloaded:
             why = f"group {self.machine.group_id!r} was deleted a moment ago; try again"
@@ -150,9 +151,10 @@ class GroupRunner:
         self.step(lambda now: None)
 
     def replace(self, machine: Group) -> None:
-        """Continue with another state machine, because the group changes its protocol. The caller must hold the lock.
+        """Replace the state machine, because the group changes its protocol. The caller must hold the group's lock.
 
-        The effects of the old state machine (responses, writes and events) are carried out first.
+        The new state machine receives the responses, records and events that the old one has not sent or written yet.
+        They come before its own.
         """
         machine.responses[:0] = self.machine.responses
         machine.writes[:0] = self.machine.writes
@@ -166,10 +168,10 @@ class GroupRunner:
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """End a step: act on deadlines, wake waiting threads, queue records, and set the time of the next wake-up.
 
-        A step is one change of the group. The caller must hold the group's lock. Return one pair for each `Write` of
-        the step. The first element of the pair is this `Write`. The second element is the entry in the journal's queue
-        that contains the records of the `Write`. If the journal did not accept the records, the second element is the
-        error.
+        A step is one change of the group. The caller must hold the group's lock.
+
+        Return a pair for each `Write` of the step: the `Write`, and the entry with its records in the journal's queue.
+        If the journal did not accept the records, the pair contains the error instead of the entry.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:
@@ -193,9 +195,10 @@ class GroupRunner:
             return error
 
     def _store_records(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
-        """Write the queued records to disk without the group's lock, and then run `on_stored` of each write.
+        """Write the queued records to disk, and call `on_stored` of each `Write` after its records were written.
 
-        Return one error for each write that has failed.
+        The thread does not hold the group's lock while it writes to disk. If a write fails, `on_stored` receives the
+        error. Return the errors of all failed writes.
         """
         errors = []
         for write, queued in writes:

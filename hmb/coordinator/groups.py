@@ -9,8 +9,9 @@ restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules do the r
 - `GroupRunner` lets several threads use the same group.
 - `OffsetRequests` handles the requests for committed offsets.
 
-A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
-removes a group when a client deletes the group, or when the group has no members and its last offset has expired.
+A client creates a group when it joins the group for the first time, or when it commits the first offsets for the
+group. The broker removes a group in two cases: a client deletes the group, or the group has no members and all of
+its committed offsets have expired.
 
 Source: Kafka's `GroupCoordinatorService`.
 """
@@ -149,7 +150,10 @@ class GroupCoordinator:
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
-        """Apply a record of the journal. `producer_id` is None unless the record belongs to an open transaction."""
+        """Restore the part of a group that is stored in one record of the journal.
+
+        If the record belongs to an open transaction, `producer_id` is the id of the producer. Otherwise it is None.
+        """
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._table.find_or_make(key.group).machine = classic
@@ -192,10 +196,10 @@ class GroupCoordinator:
         return bool(self._offset_manager.fetch(group_id))
 
     def replace_empty_classic(self, runner: GroupRunner, kind: type[AnyModernGroup]) -> None:
-        """If the group is a classic group without members, replace it by a new group of the class `kind`.
+        """Replace a classic group without members by a new group of the class `kind`. Leave any other group unchanged.
 
-        The committed offsets stay. The first write of the new group deletes the record of the classic group. The caller
-        must hold the group's lock.
+        The group keeps its committed offsets. When the new group first writes to the journal, it also deletes the
+        record of the classic group there. The caller must hold the group's lock.
         """
         classic = runner.machine
         if not isinstance(classic, ClassicGroup) or not classic.is_empty:
@@ -232,10 +236,11 @@ class GroupCoordinator:
             raise
 
     def _find_of_member(self, group_id: str) -> GroupRunner:
-        """Return the group with this id for a request of the classic protocol: a classic group or a KIP-848 group.
+        """Return the group with this id. It must be a group that handles requests of the classic protocol.
 
-        Raises UNKNOWN_MEMBER_ID if the group is a share group or a streams group. Also raises the errors of
-        `_find_existing`.
+        Classic groups handle these requests. KIP-848 groups also handle them, because during a migration some of their
+        members still use the classic protocol. Raises UNKNOWN_MEMBER_ID if the group is a share group or a streams
+        group. Also raises the errors of `_find_existing`.
         """
         runner = self._find_existing(group_id)
         if runner.machine.kind not in CONSUMER_GROUP_TYPES:
@@ -328,7 +333,7 @@ class GroupCoordinator:
             return describe_classic_group(runner.as_kind(ClassicGroup).state)
 
     def last_heartbeats(self, group_id: str) -> dict[str, int]:
-        """Return, for each member of a group, how long ago (ms) its last heartbeat has arrived. Raises KafkaError."""
+        """Return, for each member of a group, the time (ms) since its last heartbeat. Raises KafkaError."""
         runner = self._table.find(group_id)
         with runner.lock:
             now = self._clock()
@@ -353,9 +358,9 @@ class GroupCoordinator:
             self.offsets.delete_group(runner)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Delete the offsets of deleted topics. `ids` maps the name of each deleted topic to its id.
+        """Delete the committed offsets of deleted topics. `ids` maps the name of each deleted topic to its id.
 
-        If `__consumer_offsets` is one of the deleted topics, remove all groups, because this topic stores the groups.
+        The topic `__consumer_offsets` stores all groups. If it is one of the deleted topics, remove all groups.
         """
         if OFFSETS_TOPIC not in ids:
             for runner in self._table.all():

@@ -1,9 +1,10 @@
 """A cache of values that are computed from a name, for example the hash of a group id.
 
-A group commits offsets again and again, and for each commit the coordinator needs the same values, such as the hash of
-the group id. A cache stores these values. A client chooses the name of its group, and the name can have 32,767 bytes. A
-cache of 10,000 names of this length would use more than 300 MB. This cache therefore stores values only for names of at
-most `LONGEST_NAME` characters. For a longer name, the coordinator computes the value again at each request.
+A group commits offsets again and again. For each commit, the coordinator needs values that it computes from the
+group id, such as its hash. A cache stores these values. A client chooses the group id, which can have up to
+32,767 bytes. A cache with 10,000 group ids of this length would use more than 300 MB. This cache therefore
+stores values only for names of at most `LONGEST_NAME` characters. For a longer name, the coordinator computes
+the value at each request.
 
 For example, a cache with 10,000 names of at most 256 characters uses only a few megabytes.
 """
@@ -22,10 +23,10 @@ R = TypeVar("R")
 def cached_by_name(
     entries: int,
 ) -> Callable[[Callable[Concatenate[str, P], R]], Callable[Concatenate[str, P], R]]:
-    """Return a decorator that adds a cache to a function. The first argument of the function must be a name.
+    """Return a decorator that adds a cache to a function whose first argument is a name.
 
-    The cache stores at most `entries` results. If the cache is full, a new result replaces the result that was not used
-    for the longest time. The cache stores no result for a name with more than `LONGEST_NAME` characters.
+    The cache stores at most `entries` results. If the cache is full, a new result replaces the least recently used
+    one. The cache stores no result for a name with more than `LONGEST_NAME` characters.
     """
 
     def decorate(function: Callable[Concatenate[str, P], R]) -> Callable[Concatenate[str, P], R]:

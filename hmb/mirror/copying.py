@@ -5,12 +5,15 @@ the bytes of the records unchanged, and writes a new header before them. In this
 example the producer id and the sequence number. The records stay compressed, and keep their keys, values, headers and
 timestamps.
 
-The mirror cannot copy some batches as they are. It decodes their records and encodes a new batch, for these reasons:
-- Compaction has removed records. A producer may only send batches without gaps.
-- The source has set the timestamps (LogAppendTime). A producer may only send batches with its own timestamps.
-- Compaction has replaced the base timestamp in the header by a delete horizon, the time at which it may delete the
-  batch's tombstones and markers.
-- The mirror has already copied the first records of the batch.
+In five cases, the mirror cannot copy the bytes of the records. It then decodes the records, and encodes them as
+a new batch:
+- Compaction has removed records from the batch. The target does not accept such gaps in a batch from a
+  producer.
+- The source broker has set the timestamps of the batch (LogAppendTime). In a batch from a producer, the
+  producer must have set them.
+- Compaction has replaced the base timestamp in the header with a delete horizon: the time after which it can
+  delete the batch's tombstones and markers.
+- The mirror has already copied the first records of the batch, and must copy only the other records.
 - The batch has an old message format (v0 or v1).
 """
 
@@ -26,7 +29,7 @@ from hmb.records.producer_numbers import BatchNumbers
 
 
 class SourceBatch(NamedTuple):
-    """A batch of the source. The mirror copies its records from the offset `first` on."""
+    """A batch of the source. The mirror copies only those of its records whose offset is `first` or higher."""
 
     batch: Batch
     first: int
@@ -44,9 +47,9 @@ class SourceBatch(NamedTuple):
 class CopiedBatch(NamedTuple):
     """A batch for a Produce request, with the source offsets of its records.
 
-    Each run in `source_runs` consists of records with consecutive source offsets. The field `target` of a run should
-    contain the target offset of the run's first record, but this offset is not known before the target has written the
-    batch. Until then, the field contains the index of this record in the batch.
+    `source_runs` divides the records into runs. The records of a run have consecutive source offsets. The field
+    `target` of a run is meant for the target offset of its first record. This offset is unknown until the target
+    has written the batch. Until then, the field contains the index of this first record in the batch.
     """
 
     data: bytes
@@ -79,8 +82,9 @@ def copied(source: SourceBatch, numbers: BatchNumbers, *, transactional: bool) -
 def runs_of(offsets: Iterable[int]) -> Iterator[CopiedRun]:
     """Divide ascending source offsets into runs of consecutive offsets, and yield one `CopiedRun` for each run.
 
-    In each run, the field `target` contains the index of the run's first offset in `offsets`. Its target offset is not
-    known yet. For example, the offsets 5, 6 and 9 become two runs: 5 and 6 with the index 0, and 9 with the index 2.
+    For example, the offsets 5, 6 and 9 become two runs: the first contains 5 and 6, and the second contains 9. The
+    target offsets are not known yet. So the field `target` of a run contains the index of its first record in
+    `offsets`: 0 for the first run, and 2 for the second run.
     """
     first, count, position = 0, 0, 0
     for offset in offsets:

@@ -24,7 +24,10 @@ class MirrorError(HmbError):
 
 
 class MirrorInterrupted(MirrorError):
-    """An error after which the mirror does not end: it begins a new session, and determines its positions again."""
+    """An error that ends the current session of a mirror, but not the mirror. The mirror then begins a new session.
+
+    At the beginning of a session, the mirror determines its position in each partition.
+    """
 
 
 def can_retry(error: KafkaError | ConnectionFailed | MirrorInterrupted) -> bool:

@@ -1,8 +1,8 @@
 """Determines the names of topics in a copy, and the topics that a mirror never copies.
 
-By default, a topic has the same name at the source and at the target. The mirror can also name topics like Kafka's
-MirrorMaker 2: the topic `orders` of the cluster `east` then becomes `east.orders`. A consumer at the target then sees
-from which cluster a topic comes, and two clusters can mirror each other: the mirror from `west` to `east` does not copy
+By default, a copy has the same name as its topic. The mirror can also name copies like Kafka's MirrorMaker 2:
+the copy of topic `orders` from cluster `east` is `east.orders`. This name shows where the records come from. It
+also makes it possible that two clusters mirror each other: the mirror from `west` to `east` does not copy
 `east.orders` back.
 
 Source: KIP-382, "Remote Topics".
@@ -32,9 +32,11 @@ class Aliases(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """Decides which topics a mirror copies, and how their copies are named.
+    """Determines which topics a mirror copies, and the names of the copies.
 
-    A topic is copied if its whole name matches `include` and does not match `exclude`.
+    The mirror copies a topic if its whole name matches `include` and does not match `exclude`. It never copies
+    internal topics such as `__consumer_offsets`. It copies the topic `heartbeats` only if it renames topics like
+    MirrorMaker 2 (`aliases`). It then does not copy topics that are themselves copies from the target.
     """
 
     include: re.Pattern[str]

@@ -1,21 +1,22 @@
 """Finds the position of each partition when a mirror starts.
 
-At the target, the mirror commits its position of each partition as the offset of a group, the *mirror's group*. If this
-group has no offset for a partition, the partition is new. The mirror then begins with the first record of this
-partition at the source. If the group has an offset, the mirror continues at this offset.
+The mirror commits offsets at the target, as a consumer does. The group of these offsets is the *mirror's
+group*. Each committed offset is the position of the mirror in a partition of the source. The mirror continues
+at this offset. If the group has no offset for a partition, the partition is new, so the mirror begins with the
+partition's first record.
 
-A commit of offsets can store a text next to each offset. In this text, the mirror has stored the *runs* of the
-partition. The runs show which source offsets belong to which offsets of the copy (see `translation`).
+With each committed offset, the broker can store a short text. In this text, the mirror stores the *runs* of the
+partition. They show which source offsets correspond to which offsets of the copy (see `translation`).
 
-If a mirror uses no transactions, a crash can happen after the target has written records and before the mirror has
-committed their position. When the mirror starts again, it reads these records from the copy, and compares them with the
-next records of the source. Equal records are already copied, and the mirror skips them:
+Suppose that a mirror uses no transactions, and writes records to the target. Before it commits its position, it
+crashes. When the mirror starts again, it reads the records of the copy after the committed position. It
+compares them with the next records of the source, and skips all equal records, because they are already copied:
     source          a  b  c  d  e  f  g        committed position: c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 
-If another program has written into the copy, the mirror finds a record in the copy that differs from the next record of
-the source. The comparison ends at this record. The mirror then appends the remaining records of the source at the end
-of the copy. In the copy, these records have other offsets than at the source (see `translation`).
+If another program has written into the copy, a record of the copy differs from the next record of the source.
+At the first such record, the mirror ends the comparison. It appends the remaining records of the source to the
+end of the copy. In the copy, these records get other offsets than at the source (see `translation`).
 """
 
 from __future__ import annotations
@@ -34,15 +35,14 @@ from hmb.records import Record
 
 @dataclass(slots=True)
 class MirroredPartition:
-    """A partition of the source, its copy at the target, and the position up to which the mirror has copied it.
+    """A partition of the source, its copy at the target, and the position of the mirror in the source partition.
 
-    `position` is the source offset of the next record to copy. `end` is the last stable offset of the source: the
-    mirror copies only records below this offset. `has_markers` is true if the mirror writes in transactions, because
-    each transaction adds a marker to the copy.
-
-    `lost` is the number of offsets that the source deleted before the mirror could copy them. `foreign` is 0 if only
-    the mirror has written into the copy. If another program has written into it, `foreign` is the number of offsets
-    from the first record of the other program to the end of the copy.
+    - `position` is the source offset of the next record to copy.
+    - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
+    - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
+    - `lost` is the number of offsets that the source deleted before the mirror had copied them.
+    - `foreign` is 0 if only the mirror has written into the copy. Otherwise, it is the number of offsets from the
+      first record of another program to the end of the copy.
     """
 
     source: TopicPartition
@@ -84,12 +84,12 @@ def resume(
 ) -> list[MirroredPartition]:
     """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
 
-    If the mirror uses no transactions, a copy may contain records after the committed position. `resume` compares these
-    records with the source, and moves the position past the equal records. With transactions, a crash leaves no such
-    records.
+    If a mirror without transactions crashes, the copy can contain records after the committed position. `resume`
+    compares these records with the source, and moves the position past all equal records. With transactions, this
+    is not necessary.
 
-    Raises MirrorError if the group's offsets were committed by a program that is not a mirror. Raises MirrorError if
-    the source ends before a position.
+    Raises MirrorError in two cases. In the first, the group's offsets were committed by a program that is not a
+    mirror. In the second, the source ends before a position, because the topic was deleted and created again.
     """
     committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
     first = source.list_offsets(dict.fromkeys(partitions, "earliest"))
@@ -116,9 +116,10 @@ def resume(
 
 
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
-    """Compare the last records of the copy with the next records of the source, and skip those that are equal.
+    """Skip the next records of the source that are already at the end of the copy.
 
-    Skipping means that the position moves past the equal records. The target already has them.
+    The function compares these records of the source with the records of the copy, one by one. While they are
+    equal, it moves the position of the partition forward. It stops at the first difference.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

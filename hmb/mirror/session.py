@@ -1,8 +1,9 @@
 """The mirror itself: it copies batches until it is stopped, or until the copy is complete.
 
-The loop of `_copy` is the whole mirror: fetch, write, note the positions, and commit them once a second. If a broker
-cannot be reached for a while, the mirror closes its connections, and begins again at the committed positions. This is
-also what happens after a crash, so both cases use the same code.
+The main loop of a mirror is in `_copy`. It fetches batches from the source, writes them to the target, and
+stores the new positions in memory. It commits the positions once a second. If a broker cannot be reached for a
+while, the mirror closes its connections, and starts again at the committed positions. A mirror also starts at
+these positions after a crash, so both cases use the same code.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
-    """The settings of a mirror: the chosen topics and groups, and how they are copied.
+    """The settings of a mirror: which topics and groups it copies, and how it copies them.
 
-    `group` is the group at the target that stores the positions. By default, its name contains the source's cluster id.
-    After a temporary error, the mirror tries again. If it fails with the same error for more than `retry_for` seconds,
-    it ends.
+    The mirror stores its positions as the committed offsets of `group`, a consumer group at the target. The default
+    name of this group contains the cluster id of the source.
+
+    After a temporary error, the mirror tries again. If the same error continues for more than `retry_for` seconds,
+    the mirror ends.
     """
 
     choice: TopicChoice
@@ -51,17 +54,18 @@ class MirrorSettings:
 
 
 class Mirror:
-    """Copies topics of one cluster to another one. Only one thread may use a mirror, but any thread may call `stop`.
+    """Copies topics from one cluster to another. Only one thread may use a mirror, but any thread may call `stop`.
 
-    The mirror calls `say` with each line that a user should read. It calls `observe` several times a second, so that
-    the caller can show the progress.
+    The mirror passes each message for the user to the function `say`. It calls the function `observe` several times
+    a second, so that the caller can show the progress.
 
     Invariants:
-    - `partitions` and `_copies` contain the same objects. The key in `partitions` is the partition at the source, and
-      the key in `_copies` is the partition at the target.
-    - The mirror commits a position only when the target has written all records at smaller source offsets. After a
-      crash, the mirror therefore skips no record.
-    - `position` of a partition only grows during a session.
+    - `partitions` and `_copies` contain the same objects, except for deleted topics. The keys of `partitions` are
+      partitions of the source. The keys of `_copies` are partitions of the target.
+    - When a topic is deleted at the source, the mirror removes its partitions only from `partitions`.
+    - The mirror commits a position only after the target has written all records before this position. So the
+      mirror skips no record after a crash.
+    - During a session, the position of a partition never decreases.
     """
 
     def __init__(
@@ -214,16 +218,20 @@ class Mirror:
             it.position, it.end = answer.next_offset, answer.end
 
     def _note(self, target: TopicPartition, run: CopiedRun, size: int) -> None:
-        """Note the progress of a partition: the target has written `run`, a series of records with `size` bytes."""
+        """Update the progress of a partition after the target has written some of its records.
+
+        `run` is the range of the written records. `size` is their size in bytes.
+        """
         it = self._copies[target]
         it.translation.add(*run)
         it.records, it.bytes = it.records + run.length, it.bytes + size
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """If the records of a copy have other offsets than at the source, report this once for each partition.
+        """Tell the user once for each partition if its records get new offsets in the copy.
 
-        `offset` is the source offset of the first record whose offset in the copy can be different.
+        `it` is the partition. From the source offset `offset` on, the offsets in the copy can differ from the offsets
+        at the source.
         """
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)

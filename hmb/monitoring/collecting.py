@@ -1,15 +1,17 @@
 """Collects the state of a running broker.
 
-`collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups and
-transactions, the server for its connections. Each part of the broker releases its locks when it has returned its data,
-so it can change before the next part answers. The data of two parts can therefore be some milliseconds apart.
+`collect` asks each part of the broker for its own data: the topics for their logs, the coordinators for groups
+and transactions, the server for its connections. No lock covers all parts at once. After one part has returned
+its data, this data can change before the next part answers. The data of two parts can therefore be some
+milliseconds apart.
 
 For example, suppose that an offset commit arrives while `collect` runs. Then the count of OffsetCommit requests in the
 state may include this commit, although the group's position in the same state is still the old one.
 
-Cost: a collection takes about 15 us for each segment. `collect` must sometimes read the header of a batch from a file:
-one header for each segment whose first batch is not in memory. If a group has not read a partition to its end,
-`collect` reads one header at the group's position. A `StateCache` avoids these costs for logs that have not changed.
+Cost: `collect` takes about 15 us for each segment. Sometimes, it must also read the header of a batch from a
+file. This happens for each segment whose first batch is not in memory. It also happens for each partition that
+a group has not read to its end: `collect` then reads the header of the batch at the group's position. A
+`StateCache` avoids these costs for logs that have not changed.
 """
 
 from __future__ import annotations
@@ -68,8 +70,9 @@ PROCESS = Path("/proc/self")
 def collect(server: BrokerServer, sampler: Sampler | None = None, cache: StateCache | None = None) -> BrokerState:
     """Return the state of a started broker. Raises RuntimeError if the broker is not started.
 
-    The state contains rates only if a `sampler` takes samples of the broker. If the caller passes the same `cache` to
-    each call, `collect` reads only the logs that have changed since the last call.
+    The state contains rates, such as records per second, only if there is a `sampler` that measures them. If the
+    caller passes the same `cache` to each call, `collect` usually skips the logs that have not changed since the
+    last call.
     """
     broker = server.context
     cache = StateCache() if cache is None else cache
@@ -212,9 +215,9 @@ def _group(
 def _second(ms: int) -> int:
     """Round a time (ms) down to a whole second.
 
-    The time of a last heartbeat is computed from two clocks, so its milliseconds can change although no heartbeat has
-    arrived. A page in a browser receives a group again each time the group's values change. Rounding avoids that the
-    page receives the group again without a new heartbeat.
+    A page in a browser receives a group again each time a value of the group changes. One value is the time of the
+    last heartbeat. It is computed from two clocks, so its milliseconds can change although no heartbeat has
+    arrived. The rounding avoids most of these useless updates.
     """
     return ms // MS_PER_S * MS_PER_S
 
@@ -317,8 +320,9 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
 
     Return None if this batch cannot be read.
 
-    `Log.read` counts the reads of clients at each offset, because repeated reads at one offset can be a sign of damage
-    (storage/recovery/read_checks.py). This function does not call `Log.read`, so that its own reads are not counted.
+    This function does not call `Log.read`, because that method counts how often clients read at each offset. Many
+    reads at one offset can be a sign of damage (storage/recovery/read_checks.py). The reads of this function must
+    not count.
     """
     offset = max(offset, log.log_start_offset)
     try:

@@ -31,7 +31,11 @@ from hmb.protocol.enums import AclResourceType as Kind
 
 
 def visible(state: BrokerState, reader: Reader) -> BrokerState:
-    """Return the part of a state that a reader may see. Its field `missing` names the rights that the reader lacks."""
+    """Return the part of a broker's state that a user (the reader) may see.
+
+    For each hidden part, the field `missing` of the result contains the reason, for example a right that the user
+    does not have.
+    """
     access = reader.access  # `Access.may` would log each hidden topic as a denied request, so `decision` is used.
     state = replace(state, user=reader.user)
     if access is None or access.principal in access.authorizer.super_users:

@@ -1,7 +1,8 @@
 """Tagged fields: optional fields at the end of every struct of a flexible version (KIP-482).
 
-Normally, a new field needs a new version of its message. A tagged field needs no new version. Its bytes begin with the
-field's number (the tag) and the field's size. So a reader that does not know the tag can skip the field. The layout is:
+Normally, a new field needs a new version of its message. A tagged field does not need one. It begins with its
+number (the tag) and its size, so a program that does not know this tag can skip the field. The tagged fields of
+a struct have this layout:
     uvarint  number of tagged fields
     each:    uvarint tag, uvarint size in bytes, the value
 

@@ -7,10 +7,12 @@ For example, a batch with the base offset 7 is shown as:
     00003d  14                                               records[0].length = 10
     00003e  00                                               records[0].attributes = 0
 
-The modules `batch`, `record` and `legacy.message` describe the formats. Compressed records appear twice: one line
-shows all compressed bytes, and the lines after it show the decompressed bytes, field by field. The positions of
-decompressed bytes count from the first decompressed byte. `annotate_batch` yields pairs (line, is_decompressed). The
-line is a `Line` of `protocol.annotate`. `is_decompressed` is True if the line shows decompressed bytes.
+The modules `batch`, `record` and `legacy.message` describe the formats. If the records are compressed, one line shows
+all compressed bytes together. The next lines show the decompressed bytes, field by field. In these lines, position 0 is
+the first decompressed byte.
+
+The function `annotate_batch` yields pairs (line, is_decompressed). `line` is a `Line` (`protocol.annotate`).
+`is_decompressed` is True if the line shows decompressed bytes.
 
 If a field is malformed, the functions of this module first yield the lines of all fields before it, and then raise
 KafkaError.
@@ -79,11 +81,11 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield a line for each complete field of an incomplete header at the end of the buffer.
+    """Yield a line for each complete field of a header that is cut off at the end of the buffer.
 
-    The byte at position 16 of a batch or message, the *magic*, is the number of its format. If the buffer contains this
-    byte, the function knows the fields of the header. If the buffer ends before this byte, the function shows only the
-    offset and the length, because all formats begin with these two fields.
+    The fields depend on the format of the batch or message. The *magic*, the byte at position 16, is the number of
+    the format. If the buffer ends before the magic, the function shows only the offset and the length, because all
+    formats begin with these two fields.
     """
     form: Struct = OFFSET_AND_LENGTH
     names: tuple[str, ...] = RecordBatch._fields[:2]
@@ -95,7 +97,11 @@ def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
 
 
 def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
-    """Decode fields from `position` on, with the layout `form`, and yield a line for each. Stop if the buffer ends."""
+    """Yield a line for each of the fields `names`. The first field begins at `position` in the buffer.
+
+    `form` describes the types of the fields. The function stops at the first field that is not complete in the
+    buffer.
+    """
     for name, code in zip(names, form.format.lstrip(">"), strict=True):
         field = Struct(f">{code}")
         end = position + field.size

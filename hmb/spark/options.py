@@ -1,9 +1,9 @@
 """Parse and check the options of the data source. The options are the same as in Spark's Kafka connector.
 
-Spark passes the options in a dictionary. The names can be in upper or lower case. If the name of an option starts with
-`kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client settings would
-change what Spark itself decides, for example the offsets to read. This module refuses these settings, and its messages
-give the same advice as Spark's Kafka connector.
+Spark passes the options in a dictionary. The names can be in upper or lower case. An option whose name starts
+with `kafka.` is a client setting: `kafka.acks` is the setting `acks` (`hmb.client.settings`). Some decisions belong
+to Spark, for example which offsets to read. This module refuses client settings that would change these
+decisions. Its messages give the same advice as Spark's Kafka connector.
 
 Several options together decide three things:
     topics          exactly one of subscribe, subscribePattern and assign must be set
@@ -204,9 +204,9 @@ def _columns(options: _Given) -> tuple[str, ...]:
 
 
 def loaded_options(given: Mapping[str, str]) -> SourceOptions:
-    """Parse and check the options before Spark has decided whether they belong to a batch or a streaming query.
+    """Parse and check the options at a time when the query can still become a batch query or a streaming query.
 
-    Raises OptionError if neither kind of query can have these options.
+    Some options are valid in only one kind of query. Raises OptionError if the options are valid in neither kind.
     """
     try:
         return source_options(given, streaming=False)
@@ -239,10 +239,10 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 
 
 class _Given:
-    """The options that the user has set. Their names can be in upper or lower case.
+    """The options that the user has set. The names of options can be in upper or lower case.
 
-    Raises OptionError if an unknown name is similar to a known option, because it is probably misspelled. Other unknown
-    names are ignored, because Spark itself adds options.
+    Raises OptionError if an unknown name is similar to a known option, because the user has probably misspelled
+    this option. All other unknown names are ignored, because Spark itself adds options.
     """
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
@@ -294,10 +294,10 @@ class _Given:
         return int(match[1]) * _UNITS[unit if unit == "ms" else unit[:1]]
 
     def settings(self, known: Mapping[str, Setting]) -> dict[str, Any]:
-        """Return the `kafka.*` options as keyword arguments of the client.
+        """Return the `kafka.*` options as keyword arguments. Ignore settings that this client does not have.
 
-        Ignore settings that this client does not have, as Kafka's clients do. But if the name is similar to the name
-        of a setting, it is probably misspelled: raise OptionError.
+        Raises OptionError if an unknown name is similar to a known name, because the user has probably misspelled it.
+        Also raises OptionError for invalid values and for the settings in FORBIDDEN.
         """
         for name, advice in FORBIDDEN.items():
             if name in self._client:
@@ -314,10 +314,10 @@ class _Given:
 
 
 def _bound(options: _Given, prefix: str, default: Bound) -> Bound:
-    """Return the start of a query if `prefix` is "starting", or the end if `prefix` is "ending".
+    """Return the start of a query if `prefix` is "starting", or its end if `prefix` is "ending". Raises OptionError.
 
     Three options can set the start: `startingTimestamp`, `startingOffsetsByTimestamp` and `startingOffsets`. Use the
-    first of them that is set, or else `default`. The options for the end begin with "ending" instead.
+    first one that is set, or `default` if none is set. The options for the end are `endingTimestamp` and so on.
     """
     for name in (f"{prefix}Timestamp", f"{prefix}OffsetsByTimestamp", f"{prefix}Offsets"):
         if (text := options.get(name)) is not None:
@@ -354,10 +354,10 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
 
 
 def _check_order(starting: Bound, ending: Bound) -> None:
-    """Check the start and the end of a batch query, if both options contain an offset or a time for each partition.
+    """Raise OptionError if a partition in a batch query ends before it starts.
 
-    Raises OptionError if the start and the end name different partitions, or if the end of a partition is before its
-    start.
+    Check only options that contain an offset or a time for each partition. Also raises OptionError if the options for
+    the start and for the end name different partitions.
     """
     first, end, kind = starting, ending, "Offsets"
     if isinstance(starting, Times) and isinstance(ending, Times):

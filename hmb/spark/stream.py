@@ -1,40 +1,49 @@
 """Read topics in a streaming query: at each trigger, the reader decides how far to read, and creates the tasks.
 
-Spark stores the offsets in its checkpoint. At each trigger, Spark calls these methods of the reader, in this order:
-    latestOffset(start, limit)  `start` contains the next offsets to read; the reader returns the end of this batch
-    partitions(start, end)      Spark has stored `end` in the checkpoint; the reader returns one task for each range
-    read(partition)             a worker reads one range
-    commit(end)                 all tasks have finished
+Spark stores the offsets in its checkpoint. For each batch, Spark calls these methods of the reader, in this
+order:
+    latestOffset(start, limit)  returns the offsets at which the batch ends; `start` contains the offsets at which it
+                                begins
+    partitions(start, end)      divides the batch into ranges of offsets, and returns one task for each range; Spark
+                                has already stored `end` in its checkpoint
+    read(partition)             reads the records of one range; Spark calls it in a worker
+    commit(end)                 all tasks of the batch have finished; Spark calls it when the next batch begins
 
 Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the log end offset of partition 0 is 45. The
 next batch reads the offsets 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
 end again.
 
-The reader of a streaming query itself stores only two things. With Trigger.AvailableNow, it stores the offsets at which
-the query ends. For the option minOffsetsPerTrigger, it stores the time at which a trigger last read records. If the
-backlog is smaller than minOffsetsPerTrigger, the reader waits until maxTriggerDelay has passed since this time, and
-then reads the backlog.
+Spark stores the offsets that the query has read, so the reader itself stores little:
+- With Trigger.AvailableNow, it stores the offsets at which the query ends.
+- It stores the topic ids. They show whether a topic was deleted and created again.
+- For the option minOffsetsPerTrigger, it stores the time at which a trigger last found records to read. If the
+  backlog is smaller than minOffsetsPerTrigger, the reader waits. When maxTriggerDelay has passed since the
+  stored time, it reads the backlog anyway.
 
-A streaming query reads a new partition from the start of its log, and stops reading a deleted partition. The reader
-reports data loss (DataLossError of the module `tasks`) in these cases:
-- a partition is deleted;
-- the log of a new partition does not start at offset 0;
-- the log start offset of a partition is above the next offset to read, because records were deleted;
-- the log end offset is below the next offset to read, because the topic was deleted and created again.
+A streaming query reads a new partition from the start of its log. It stops reading a partition that is deleted.
+In some cases, the query cannot read all records. The reader then reports data loss (DataLossError of the module
+`tasks`):
+- A partition is deleted.
+- The log of a new partition does not start at offset 0.
+- The query must continue at an offset below the log start offset. The records at this offset have been deleted.
+- The query must continue at an offset above the log end offset. The topic has been deleted and created again.
 
 With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to 99 of
 a topic. The topic is deleted and created again, and now contains 10 records. The query then reads the new log from its
 start. Spark's Kafka connector would skip these 10 records.
 
-A topic that is deleted and created again can soon have more records than the old topic. The log end offset then does
-not show the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector
-does not check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset.
+A topic that is deleted and created again can soon have more records than the old topic had. The reader then
+cannot notice the change from the log end offset. Instead, it compares topic ids: the new topic has a new id.
+The reader can do this only while the query runs. With failOnDataLoss=false, the query logs a warning and
+continues at the same offset. Spark's Kafka connector does not check topic ids.
 
-If a topic was deleted and created again, the query does not go back to offset 0 of the new topic. Otherwise, a repeated
-batch could contain other records than its first attempt. For example, the current batch in the checkpoint has the
-offsets 100 to 149. Suppose that the reader notices the new topic, and reads the offsets 0 to 149 instead. Then the
-query crashes, and Spark repeats the batch with a new reader. The checkpoint contains no topic id, so the new reader
-does not know that the topic is new. It reads only the offsets 100 to 149.
+If a topic is deleted and created again, the query does not go back to offset 0 of the new topic. The reason is
+that Spark can repeat a batch, and the repeated batch must contain the same records.
+
+Suppose that the checkpoint contains a batch with the offsets 100 to 149, and that the topic is created again.
+If the reader went back to offset 0, it would read the offsets 0 to 149 of the new topic. After a crash, Spark
+repeats the batch with a new reader. This reader cannot notice that the topic is new, because the checkpoint
+contains no topic ids. It would read only the offsets 100 to 149.
 
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
@@ -153,11 +162,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Store that the query must end when it has read all records that exist now.
+        """Tell the reader that the query must end when it has read all records that are available now.
 
-        With Trigger.AvailableNow, Spark calls this method before the first batch of the query. The method cannot find
-        the offsets at which the query ends, because it does not know which partitions the query has read before. So the
-        first call of `latestOffset` finds these offsets.
+        With Trigger.AvailableNow, Spark calls this method before the first batch. The method only sets a flag. To find
+        the offsets at which the query ends, the reader must know which partitions the query has read before. Spark
+        passes them to `latestOffset`, so the first call of `latestOffset` finds these offsets.
         """
         self._is_available_now = True
 
@@ -178,8 +187,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Shape) -> None:
         """Commit the offsets to the consumer group if the option commitOffsets is true.
 
-        These offsets only show the progress of the query. If the commit fails, log a warning and continue, because the
-        query itself uses the checkpoint.
+        The committed offsets only show other programs how far the query has read. The query itself continues from its
+        checkpoint. So if the commit fails, the method only logs a warning.
         """
         if self._options.group is None:
             return
@@ -234,12 +243,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return, for each partition, the offset at which the next batch begins.
+        """Return the offset of each partition at which the next batch begins.
 
-        `before` contains the end of the last batch for each partition, and `end` the end of the next batch. A partition
-        that is only in `end` is new, and begins at its log start offset.
+        `before` contains the offsets at which the previous batch ended. `end` contains the offsets at which the next
+        batch will end. The next batch begins at the offsets in `before`. A partition that is only in `end` is new.
+        There, the batch begins at the log start offset.
 
-        Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
+        The method reports data loss if a partition was deleted. It also does so if the log of a new partition does not
+        start at offset 0.
         """
         deleted = sorted(set(before) - set(end))
         if deleted:

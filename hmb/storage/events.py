@@ -1,9 +1,9 @@
 """The last events of a broker, for a user who wants to know what has happened: a rebalance, a roll, a deleted segment.
 
-Log messages also show what has happened, but only if somebody has switched the logging on before the event. The broker
-therefore always keeps its last 1,000 events in memory. The 1,000 events need at most 0.4 MB. For example, after the
-deletion of two segments, the newest event has this number, time (ms), kind and text: `(41, 1795627942326, "retention",
-"orders-0: deleted the records at offsets 0 to 1999 (segments: 2)")`.
+Log messages also show what has happened, but only if logging was switched on before the event. So the broker always
+keeps its last 1,000 events in memory, which takes at most 0.4 MB. For example, a broker deletes two segments. The
+newest event then has this number, time (ms), kind and text:
+    (41, 1795627942326, "retention", "orders-0: deleted the records at offsets 0 to 1999 (segments: 2)")
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
 
 class EventLog:
-    """The last EVENTS_KEPT events, oldest first. Thread-safe, because each method is one operation of a deque."""
+    """The last EVENTS_KEPT events of a broker, oldest first. All methods are thread-safe."""
 
     def __init__(self, clock: Callable[[], int] = now_ms) -> None:
         """Create a log without events. `clock` returns the time in ms since 1970."""

@@ -24,13 +24,15 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """The segments of a log. The log's lock guards changes of the list, and the cleanup lock guards the files.
+    """The list of the segments of one log.
 
-    A thread may iterate over the segments without a lock: it iterates over a copy, which is made in one step.
+    A thread that changes the list must hold the log's lock. A thread that deletes, replaces or closes the files
+    must hold the log's `cleanup_lock`. A thread can iterate over the segments without a lock, because it iterates
+    over a copy of the list. No other thread can change the list while this copy is made.
 
     Invariants:
     - The list has at least one segment, and the segments are in the order of their base offsets.
-    - The records of a segment have offsets below the base offset of the next segment.
+    - All records of a segment have smaller offsets than the base offset of the next segment.
     """
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
@@ -67,10 +69,12 @@ class LogSegments:
     def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
         """Close the active segment, add a new segment at the log's end, and return the new segment. Raises OSError.
 
-        The caller has synced the active segment. The method creates the new file at once, because the name of the file
-        contains the log end offset. If compaction later removes the last records of the old segment, only this name
-        shows where the log ends. Without this name, the broker could not know at its next start whether records are
-        lost. If `sync` is True, the name survives a power cut.
+        The caller must sync the active segment first. If `sync` is true, the name of the new file survives a power cut.
+
+        The method creates the new file at once, although the file is still empty. The name of the file contains the log
+        end offset. Suppose that compaction later removes the last records of the old segment. The broker then needs
+        this name at its next start: it shows where the log ended, so the broker can tell whether records have been
+        lost.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
         # Write the entry of the closed segment into the manifest, but do not sync the manifest. A power cut may remove
@@ -116,10 +120,12 @@ class LogSegments:
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
         """Return the manifest's entries for the segments of a closed log that ends at `end_offset`. Raises OSError.
 
-        The manifest already has an entry for each segment before the active segment. The method returns this entry with
-        the current sizes of the indexes, because the broker may have rebuilt a damaged index. The size of the log file
-        is copied from the old entry. So if another process has changed the log file, the broker finds the difference at
-        its next start.
+        For the active segment, the method creates a new entry. The manifest already has an entry for each older
+        segment. The method changes only two numbers in such an entry: the sizes of the offset index and the time index.
+        They can be out of date, because the broker may have rebuilt a damaged index.
+
+        The size of the log file stays as it is in the entry. If another process has changed the file, the broker then
+        notices the difference at its next start.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [
@@ -174,9 +180,9 @@ class LogSegments:
 
 
 def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:
-    """Return this segment's entry for the manifest, which is the list of all segments. Raises OSError.
+    """Return the manifest entry that describes a segment. Raises OSError.
 
-    `next_offset` is the offset at which the next segment begins.
+    The manifest is the broker's list of its files. `next_offset` is the offset at which the next segment begins.
     """
     found = segment.path.stat() if segment.path.exists() else None
     size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)

@@ -50,9 +50,10 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
     """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative.
 
     Invariants:
+
     - Each entry has a greater relative offset and a greater position than the entry before it.
-    - No entry has the relative offset 0, because the first batch of a segment has no entry. So a reader can distinguish
-      the entries from zeros, with which Kafka fills the end of an index file.
+    - No entry has the relative offset 0, because the first batch of a segment gets no entry. If a reader finds
+      zeros, they are therefore not an entry. (Kafka fills the end of an index file with zeros.)
     - `last` is the last entry of the file, or (base offset, 0) if the index is empty.
     """
 
@@ -91,8 +92,8 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
     def _position(self, number: int) -> int:
         """Return the position in the entry with this number.
 
-        If the file has lost the entry, return the greatest integer, so that a binary search looks at earlier
-        entries.
+        If the file is now too short and no longer contains the entry, return the greatest integer. The caller's binary
+        search then continues with the entries before this one.
         """
         fields = self._fields(number)
         return sys.maxsize if fields is None else fields[1]

@@ -10,37 +10,43 @@ broker accepts a `ManualClock`. The method `advance` moves this clock forward:
 Between two calls of `advance`, a `ManualClock` runs at the speed of real time. The broker therefore works as usual
 while a test does not move the clock.
 
-`advance` moves the time in several steps, because one expiry can lead to a second expiry later. For example, the
-members of a group expire after 45 s without a heartbeat. From this moment the group is empty. The offsets of an empty
-group expire after 7 days. After one call of `advance(days=8, expire_members=True)`, the members and the offsets have
-expired:
+`advance` moves the clock in several steps, because one event can be the condition for a later event. For
+example, the offsets of a group expire 7 days after the group has become empty. The group becomes empty when its
+last member expires, after 45 s without a heartbeat. One call of `advance(days=8, expire_members=True)` waits
+for both events:
     0 s            advance begins
-    45 s           the coordinator removes the members from the group
-    7 d 45 s       the retention of the offsets ends; the next periodic check deletes the offsets
+    45 s           the coordinator removes the members, so the group is empty
+    7 d 45 s       the offsets expire; the next periodic check deletes them
     8 d            each periodic task runs once more, and advance returns
 
-A call of `advance` moves the clock in steps. A step ends when a transaction reaches its deadline, or when a periodic
-task of the broker is due. With `expire_members=True`, a step also ends at the deadline of a group member. At the end of
-a step, the thread that calls `advance` runs the periodic tasks that are due. When all work that is due has been done,
-`advance` returns.
+`advance` moves the clock in steps. Each step ends at the next moment at which the broker has something to do:
+- A transaction reaches its timeout.
+- The broker must run a periodic task.
+- A group member reaches its deadline. This ends a step only with `expire_members=True`.
 
-A periodic task with an interval of 10 seconds would run three million times while `advance` moves the clock by one
-year. The task therefore waits longer between two runs: one twentieth of the time by which `advance` must still move the
-clock, but at least 10 seconds. It then runs about 250 times. Its first waits are the longest, and its last waits are 10
-seconds long.
+At the end of each step, the broker does this work. The thread that has called `advance` runs the periodic tasks
+itself. When all steps are done, `advance` returns.
 
-Clients send heartbeats in real time, for example every 3 seconds. If `advance` moved the deadlines of group members,
-running clients would lose their sessions. Therefore these deadlines (session, rebalance, initial delay, revocation)
-follow the real time. Only `advance(..., expire_members=True)` moves these deadlines. All members then expire, and
-running clients join again.
+Some periodic tasks run every 10 seconds. If `advance` moved the clock by one year, such a task would run three
+million times. While `advance` moves the clock, the task therefore waits longer between two runs. The wait is
+one twentieth of the remaining time, but at least 10 seconds. So the waits become shorter and shorter, and the
+task runs only about 250 times.
 
-The module hmb/storage/clock.py lists the parts of the broker that use a test's clock. Three time limits always use the
-real time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. Otherwise the waits
-would end too early when the test moves the clock, and clients would lose their connections.
+Clients send heartbeats in real time, for example every 3 seconds. Suppose that `advance` moved the clock for
+the deadlines of group members. All running clients would then seem to have sent no heartbeat for a long time,
+and would lose their sessions. The deadlines of members therefore follow the real time. Only `advance(...,
+expire_members=True)` moves the clock for them. Members whose deadlines have passed then expire, and running
+clients join their groups again.
 
-A limit: a producer writes the real time into its records, and the broker of the test uses the moved clock. After
-`advance(days=8)`, a new record therefore looks 8 days old, and the default retention of 7 days deletes it. For topics
-with `message.timestamp.type=LogAppendTime`, the broker writes the time of the moved clock into the records.
+The module hmb/storage/clock.py lists the parts of the broker that use a test's clock. Three time limits always
+use the real time: how long a Fetch request waits for records, and the timeouts of requests and of connections.
+If these limits used the test's clock, a call of `advance` would end the waits too early and close the
+connections of clients.
+
+A `ManualClock` has one limitation: it does not change the clock of producers. A producer writes the real time
+into its records, but the broker uses the moved clock. After `advance(days=8)`, a new record therefore seems to
+be 8 days old. With the default retention of 7 days, the broker deletes it. This does not happen in topics with
+`message.timestamp.type=LogAppendTime`, because the broker itself writes the timestamps there.
 """
 
 from __future__ import annotations
@@ -125,11 +131,13 @@ class ManualClock:
         milliseconds: float = 0,
         expire_members: bool = False,
     ) -> None:
-        """Move the clock forward by the sum of the arguments. Do all work that is due in this time, and then return.
+        """Move the clock forward by the sum of the arguments, do all work that becomes due, and then return.
 
-        With `expire_members`, group members also expire. By default, their deadlines follow the real time. Raises
-        ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number without a
-        unit.
+        For example, `advance(hours=1)` moves the clock by one hour. If `expire_members` is true, it also moves the time
+        for the deadlines of group members, so they can expire. By default, these deadlines follow the real time.
+
+        Raises ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number
+        without a unit, such as `advance(1)`.
         """
         if not isinstance(by, timedelta):
             raise TypeError(f"advance({by!r}): name the unit, such as advance(hours=1), or pass a timedelta")
@@ -171,14 +179,14 @@ class ManualClock:
         return runs
 
     def _times_to_deadlines(self, *, with_members: bool) -> list[int]:
-        """Return how many ms remain until the next deadlines of the brokers that use this clock.
+        """Return how long (ms) it is until the next deadlines of the brokers that use this clock.
 
-        For each broker, the list contains the time until the next deadline of a transaction. If `with_members` is true,
-        the list also contains the time until the next deadline of a group member.
+        For each broker, the list contains the time until the next timeout of a transaction. If `with_members` is true,
+        it also contains the time until the next deadline of a group member.
 
-        The list contains only deadlines in the future. A broker removes a deadline when it has done the work that was
-        due, for example when it has aborted a transaction. If this work fails, the deadline remains, although it has
-        passed. `advance` can ignore such a deadline, because a periodic task of the broker does the work later.
+        The list leaves out deadlines that have passed. A broker keeps a deadline until it has done the work for it, for
+        example until it has aborted a transaction. If the work fails, the broker therefore keeps a deadline in the
+        past. `advance` need not wait for such a deadline, because a periodic task of the broker tries the work again.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:

@@ -31,7 +31,8 @@ class Receiver:
 def consume(records, store, order):
     """Process the records from `store.position` on, and commit the new position.
 
-    `order` says when to commit: "before" a record is processed, "after" it, or "together" with it in one step.
+    `order` says when to commit: "before" the record is processed, "after" the record is processed, or "together".
+    With "together", the processing and the commit are one step.
     """
     for record in records:
         store.process(record)

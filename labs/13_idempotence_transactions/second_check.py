@@ -13,9 +13,9 @@ class Crash(Exception):
 class World:
     """The parts of a broker that survive a crash of the coordinator: the journal, and the markers in the partitions.
 
-    The class numbers all writes with one counter: 1, 2, 3 and so on. A write adds an entry to the journal, or a marker
-    to a partition. For example, if write 1 adds an entry and the next write adds a marker, this marker is write 2. If
-    the number of a write is in `crashes`, the write raises Crash and changes nothing.
+    A coordinator can write an entry to the journal, or a marker to a partition. `World` counts these writes
+    together: 1, 2, 3 and so on. The set `crashes` contains numbers of writes. Each of these writes raises Crash and
+    changes nothing.
     """
 
     def __init__(self, crashes=()):
@@ -165,10 +165,11 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run transactions with the given outcomes in sequence, and start a new coordinator after each crash.
+    """Run one transaction after another with the given outcomes. After each crash, start a new coordinator.
 
-    Return a tuple (epoch, added partitions, outcome) for each transaction. If a crash interrupts a transaction with the
-    outcome "commit", both outcomes are correct, and the outcome in the tuple is None.
+    Return a tuple (epoch, added partitions, outcome) for each transaction that has begun. If a crash interrupts a
+    transaction that should commit, the coordinator may commit or abort it. The tuple then contains None as the
+    outcome.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

@@ -5,10 +5,10 @@ precipitation in mm. The example ignores the hourly temperatures. The date in an
 belongs. The time at which a processor reads the event makes no difference. The records flow through these processors:
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
-The bolt `rain` adds the precipitation of each day to the sum of the window that contains the day. The database has one
-row for each city and window. The sink `database` writes the new sum into this row. The sink is transactional: one
-transaction of the database writes both the rows and a clock. The clock contains one offset for each partition. The sums
-in the rows include exactly the records below these offsets.
+For each city and window, the bolt `rain` computes the sum of the precipitation. The sink `database` writes each
+sum into one row of the database. The sink is transactional: it also writes a *clock* in the same transaction.
+For each partition of the topic, the clock contains the offset of the next record to read. The rows and the
+clock therefore always match, even after a crash: the sums include each record below these offsets exactly once.
 
 The idea of windows that depend on the time in each event comes from Akidau et al., "The Dataflow Model" (2015).
 """
@@ -78,7 +78,8 @@ def records() -> Iterator[tuple[bytes, bytes, int]]:
 def prepare() -> None:
     """Delete the database of an earlier run.
 
-    The clock in this database contains offsets of an older topic, so it does not match the topic of the new run.
+    Each run creates a new topic. The database of an earlier run contains a clock with offsets of the old topic, and
+    these offsets would be wrong for the new topic.
     """
     Path(DATABASE).unlink(missing_ok=True)
 

@@ -19,7 +19,11 @@ WIDTH, LEFT, LANE, SYNC = 496, 80, 40, 130
 
 
 class Run(NamedTuple):
-    """The syncs of one run. Each sync is a pair: the recovery point before the sync, and the one after it."""
+    """The result of one run of the example: the list of its syncs.
+
+    For each sync, the list contains a pair: the recovery point before the sync, and the recovery point after the
+    sync.
+    """
 
     syncs: list[tuple[int, int]]
 
@@ -36,7 +40,11 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated disk with one segment. During each sync of the segment, the next producers append their batches."""
+    """A simulated disk with one segment, for the example with five producers.
+
+    During the first sync of the segment, a second group of producers appends batches. During the second sync, a
+    third group does so.
+    """
 
     files: tuple[()] = ()
 

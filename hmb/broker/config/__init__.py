@@ -4,15 +4,17 @@ A user can set the value of a setting in several places. The broker searches the
 first value that it finds: the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment
 variable, the file server.properties. If no place contains a value, the broker uses the default.
 
-The response to a `DescribeConfigs` request shows the source of each value. For a setting of the broker, the response
-distinguishes four sources: dynamic settings of this broker, dynamic settings of all brokers, values from the broker's
-start, and Kafka's defaults. Values from the broker's start are the values of the option -X, of the environment
-variables and of the file server.properties.
+The response to a `DescribeConfigs` request shows where each value comes from. The value of a broker setting has
+one of four sources:
+- a dynamic setting of this broker
+- a dynamic setting of all brokers
+- a setting from the start of the broker: the option -X, an environment variable, or the file server.properties
+- Kafka's default
 
 Read in this order:
-1. `keys.py`             one setting: its type, range and default
-2. `broker.py`           all settings of the broker; a subject with many settings has a class in a module of its own
-3. `dynamic.py`          settings that change while the broker runs
+1. `keys.py`             what a setting is: its type, its range and its default
+2. `broker.py`           all settings of the broker; some are in separate modules, for example those of share groups
+3. `dynamic.py`          settings that can change while the broker runs
 
 Each of these modules declares the settings of one subject. You can skip these modules in a first reading:
 - `limits.py`            limits of connections, and the time windows of quotas

@@ -60,10 +60,9 @@ class ConfigStore:
     ) -> None:
         """Replace settings in the file `configs.json`. Raises OSError.
 
-        The three arguments replace the settings of all brokers, of all groups, and of all subscriptions of client
-        metrics. If an argument is None, the settings of its kind do not change. For example, if `brokers` is None, the
-        file keeps the settings of all brokers. If a broker, a group or a subscription has no settings, the file does
-        not contain its name.
+        Each argument contains all settings of one kind: of brokers, of groups, or of client metrics. If an argument is
+        None, the file keeps its settings of this kind. The file does not contain brokers, groups and client metrics
+        without settings.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

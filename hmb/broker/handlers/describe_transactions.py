@@ -5,9 +5,9 @@ Permissions: DESCRIBE on each transactional id.
 Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout, and the
     partitions of the current transaction. Each transactional id has its own error code.
 Version notes: none.
-Left out: one detail. When a transaction ends, the broker writes a marker to each of its partitions. While Kafka writes
-    the markers, it returns only the partitions that have no marker yet. HMB returns all partitions of the transaction
-    until all markers are written. So an administrator does not see how many markers are missing.
+Left out: one detail. When a transaction ends, the broker writes a marker to each partition of the transaction. While
+    the markers are being written, Kafka returns only the partitions that have no marker yet. HMB returns all
+    partitions until all markers are written, so an administrator does not see how many markers are missing.
 """
 
 from __future__ import annotations

@@ -2,15 +2,16 @@
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
-Behavior: the broker looks in the log for the leader epoch that the request contains:
-    - *Older epochs.* If the log does not contain the requested epoch, the broker uses the next smaller epoch. For
-      example, for epoch 5 in a log with the epochs 2, 3 and 7, the broker uses epoch 3.
-    - *Response.* The response contains the epoch that was found, and the offset after the last record of this epoch.
-      For the newest epoch, this offset is the end of the log.
+Behavior: the request contains a leader epoch. The broker returns the end offset of this epoch, which is the offset
+    after the last record of the epoch:
+    - *Epochs of the log.* If the log contains the epoch, the response contains the epoch and its end offset. For the
+      newest epoch, this offset is the end of the log.
+    - *Missing epochs.* If the log does not contain the epoch, the broker uses the next smaller epoch. For example, for
+      epoch 5 in a log with the epochs 2, 3 and 7, the response contains epoch 3 and the end offset of epoch 3.
     - *Unknown epochs.* If the requested epoch is greater than the newest epoch or is -1, the response contains the
       epoch -1 and the offset -1.
-Version notes: from version 2 on, a request contains the leader epoch that the client believes to be current. If this
-    epoch is wrong, the error is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+Version notes: from version 2 on, a request also contains the leader epoch that the client believes to be current. If
+    this epoch is too old, the error is FENCED_LEADER_EPOCH. If it is too new, the error is UNKNOWN_LEADER_EPOCH.
 Left out: requests from followers. HMB has no followers, so it treats each client as a consumer. A Kafka broker cannot
     copy HMB's logs as a follower.
 """

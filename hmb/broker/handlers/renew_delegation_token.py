@@ -4,9 +4,10 @@ Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
 Behavior: the request contains the HMAC of a token, which identifies the token, and a period. The broker answers by
     these rules:
-    - *Time.* The token expires when the period in the request has passed. The setting `delegation.token.expiry.time.ms`
-      is the longest period. A token also has a max time, which is fixed when the token is created. The token expires at
-      its max time at the latest.
+    - *Time.* The token now expires when the period has passed, counted from the time of the request. The setting
+      `delegation.token.expiry.time.ms` limits the period. If the period is below 1, the broker uses this setting as the
+      period. Each token also has a max time, which is fixed when the token is created. The token expires at its max
+      time at the latest.
     - *Errors.* If no token has the HMAC of the request, the error is DELEGATION_TOKEN_NOT_FOUND (62). An expired token
       gets DELEGATION_TOKEN_EXPIRED (66). A principal that is neither the owner nor a renewer of the token gets
       DELEGATION_TOKEN_OWNER_MISMATCH (63). The errors DELEGATION_TOKEN_AUTH_DISABLED (61) and

@@ -3,16 +3,19 @@
 A server has one thread for each connection, so the server must limit the number of connections. The table shows what
 happens to a connection above each limit:
     setting                                        limit                          a connection above the limit
-    max.connections                                all connections                is closed (server.py: _make_room)
+    max.connections                                all connections                is closed, or an older one is closed
     listener.name.NAME.max.connections             the connections of a listener  is closed
     max.connections.per.ip (and .overrides)        the connections of an address  is closed
     max.connection.creation.rate                   new connections in a second    waits
     listener.name.NAME.max.connection.creation.rate       ... of a listener       waits
     the quota connection_creation_rate             ... of an address              is closed after the throttle time
+Above max.connections, the server first tries to close an older connection that has never sent a complete request
+(server.py: _make_room).
 
-The broker measures the rate of new connections in the same way as quotas, with a sliding window
-(security/quotas/window.py). If a new connection must wait, the server accepts the connection, but does not read from it
-yet. Meanwhile, the server accepts no further connection of the same listener.
+Like the rates of other quotas, the rate of new connections is measured with a sliding window
+(security/quotas/window.py). If this rate is too high, the server accepts a new connection, but lets it wait
+before it reads the first request. During this wait, the server accepts no other connection on the same
+listener.
 """
 
 from __future__ import annotations
@@ -52,7 +55,10 @@ class ConnectionLimits:
     def __init__(
         self, listeners: Mapping[str, ListenerLimits] = MappingProxyType({}), size: WindowSize = DEFAULT_SIZE
     ) -> None:
-        """`listeners` contains the listeners with their own limits. Rates are measured over a time window of `size`."""
+        """Create the counters. `listeners` maps the name of a listener to its limits. A missing listener has no limits.
+
+        The rate of new connections is measured over a sliding time window, whose length is `size`.
+        """
         self._listeners = listeners
         self._by_address: Counter[str] = Counter()
         self._by_listener: Counter[str] = Counter()
@@ -72,23 +78,28 @@ class ConnectionLimits:
                 del counter[name]
 
     def address_limit(self, address: str, config: LimitsConfig) -> int:
-        """Return how many connections an address may have.
+        """Return the largest number of connections that an address is allowed to have.
 
-        This method may resolve host names, which can take long. So the caller must hold no lock.
+        The method sometimes looks up the addresses of host names, which can take long. The caller must hold no lock,
+        because other threads would have to wait for it.
         """
         return self._overrides_in(config.max_connections_overrides).get(address, config.max_connections_per_ip)
 
     def reason_to_refuse(self, address: str, listener: str, address_limit: int) -> str | None:
-        """Return the reason to refuse a new connection, or None. `address_limit` is the limit for the address."""
+        """Return why the server must refuse a new connection, or None if the server can accept it.
+
+        The server refuses a connection if the listener or the client's address already has too many. `address_limit` is
+        the largest number of connections from this address.
+        """
         if self._by_listener[listener] >= self._limits_of(listener).connections:
             return f"listener.name.{listener.lower()}.max.connections reached"
         return "max.connections.per.ip reached" if self._by_address[address] >= address_limit else None
 
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
-        """Count a new connection, and return 0.
+        """Count a new connection and return 0, or return how long (ms) the connection must wait.
 
-        If the rate of new connections is too high, do not count this connection. Return the time (ms) after which the
-        server must call this method for the connection again.
+        The connection must wait if the rate of new connections is too high. It is then not counted. After the wait, the
+        server must call this method again for the same connection.
         """
         rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
         limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]

@@ -30,9 +30,10 @@ REFUSAL_DELAY = 0.1  # seconds until the response to a wrong login (`connection.
 
 
 class ConnectionLogin:
-    """The login of one connection to a listener with SASL. If the broker refuses the login, it ends the connection.
+    """The login of a client that has connected to a listener with SASL. A refused login ends the connection.
 
-    Until the client is authenticated, there are limits for the size of its requests and for the time of the login.
+    Until the client has logged in, the broker accepts only small requests. The client must also log in within a
+    time limit.
     """
 
     def __init__(
@@ -44,13 +45,14 @@ class ConnectionLogin:
         refused_logins: RefusedLogins,
         stop: Callable[[], None],
     ) -> None:
-        """Begin a login, in which the client can choose one of the SASL mechanisms in `mechanisms`.
+        """Begin the login of a client. The client can choose one of the SASL mechanisms in `mechanisms`.
 
-        Until the client is authenticated, each of its requests may have at most MAX_BEFORE bytes. The client must be
-        authenticated within FIRST_REQUEST_TIMEOUT seconds.
+        Until the client has logged in, a request may have at most MAX_BEFORE bytes. The client must log in within
+        FIRST_REQUEST_TIMEOUT seconds.
 
-        A client that stays connected must log in again after some time. `sessions` contains this time in seconds for
-        each mechanism, and 0 means no limit. `stop` is a function that ends the connection after its current response.
+        For each mechanism, `sessions` contains the number of seconds after which the client must log in again. If the
+        number is 0, the client never has to log in again. The function `stop` ends the connection after the current
+        response.
         """
         self._client, self._requests = client, requests
         self._refused_logins, self._stop = refused_logins, stop

@@ -1,10 +1,12 @@
 """The records that store users, ACLs and quotas, in the format of Kafka's topic `__cluster_metadata`.
 
-The value of a record begins with three unsigned varints, which select the layout of the bytes after them:
+The value of a record begins with three unsigned varints. They tell the reader which class of this module
+describes the bytes that follow:
     frame version (1)   record type   version   the fields of a class in this module
 
-In Kafka, a record of type 22 removes a credential, a record of type 19 removes an ACL, and the field `remove` removes a
-quota. HMB's file contains only the present state, so it needs no records that remove something.
+Kafka appends a record for each change. A record of type 22 removes a credential, and a record of type 19
+removes an ACL. A quota record removes the quota if its field `remove` is true. HMB instead replaces its whole
+file `security.checkpoint` after each change, so it needs no records that remove something.
 
 Source: KIP-546, KIP-631, KIP-801 and KIP-900. The names of the records and of their fields come from the JSON
 definitions in the jar of kafka-metadata 4.3.0.
@@ -64,9 +66,10 @@ class ClientQuotaRecord(MetadataRecord, record_type=14):
     """One quota of an entity, for example `producer_byte_rate` of the user alice."""
 
     class EntityData(Struct):
-        """A type and a name, such as "user" and "alice". One or two such pairs say to which clients a quota applies.
+        """One part of an entity: a type and a name, for example "user" and "alice".
 
-        If the name is null, the quota is the default for all names of this type.
+        An entity has one or two parts. Its quota applies to the clients that match all its parts. If the name of a part
+        is null, the quota is the default for all names of this type.
         """
 
         entity_type: str        = t.string()

@@ -57,10 +57,11 @@ class SecurityState:
 
     @cached_property
     def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
-        """The shapes of the stored credentials for each mechanism. The broker computes them at the first login.
+        """The shapes of the stored credentials, by login mechanism. The broker computes them at the first login.
 
-        A shape is the number of iterations, and the form and the length of the salt. Decoys, which are credentials of
-        unknown users, have the same shapes (decoys.py).
+        A shape is the number of iterations, and the form and the length of the salt. Clients see both during a login.
+        The broker invents a credential, called a decoy, for each unknown user (decoys.py). Decoys have the same shapes,
+        so that a client cannot recognize them.
         """
         from hmb.broker.security.decoys import shapes_of  # This import loads OpenSSL, which takes 3 ms.
 

@@ -28,7 +28,11 @@ class StoredBatches:
     aborted: Sequence[range] = ()  # the offsets of batches that belong to aborted transactions
 
     def part(self, acquired: Sequence[Run]) -> FileRegion:
-        """Return the region of the file with the batches that contain the acquired records."""
+        """Return the region of the file that contains the records in `acquired`. It consists of whole batches.
+
+        A member of a share group has acquired these records. Each run is a range of offsets, and the runs are in the
+        order of their offsets.
+        """
         first, last = acquired[0].first, acquired[-1].last
         begin = next(number for number, batch in enumerate(self.offsets) if batch.stop > first)
         end = next(number for number, batch in enumerate(self.offsets) if batch.stop > last)
@@ -37,12 +41,14 @@ class StoredBatches:
 
 
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
-    """Find the next batches of a log, from the batch with `offset` on, and return their offsets and positions.
+    """Find the next batches of a log, and return their offsets and their positions in the file.
 
-    The batches cover the offsets from `offset` to `offset + records - 1`. They cover fewer offsets if the log ends
-    before, or if the batches would have more than `max_bytes` bytes. If `committed` is true, read only below the last
-    stable offset, and find the batches of aborted transactions. Return None if the log has no records at or after
-    `offset`. Raises KafkaError.
+    The first batch is the one that contains `offset`. Further batches follow until they cover the offset
+    `offset + records - 1`. They end earlier at the end of the segment, or if more batches would exceed `max_bytes`.
+
+    If `committed` is true, read only below the last stable offset, and find the batches of aborted transactions.
+    Return None if the log has no records at or after `offset`, or has just deleted the record at `offset`. Raises
+    KafkaError.
     """
     try:
         found = log.read(offset, max_bytes, committed=committed)
@@ -67,9 +73,10 @@ def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committ
 
 
 def _batches(region: FileRegion) -> Iterator[Batch]:
-    """Yield the batches of a region. Read the whole batch only if it is a control batch.
+    """Yield the batches of a region. Read only the header of each batch, because a batch can be long.
 
-    Other batches can be long, so read only their headers.
+    A control batch is short, and is read completely: its record shows whether a transaction was committed or
+    aborted.
     """
     position, end = region.position, region.position + region.size
     while position < end:

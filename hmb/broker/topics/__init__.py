@@ -16,6 +16,6 @@ Read in this order:
 You can skip these modules in a first reading:
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`
 - `journal.py`           the internal topics in which the coordinators store groups and transactions
-- `group_topics.py`      the view of the topics that consumer groups need (KIP-848)
-- `replicas.py`          a check of replica assignments, which must contain only this broker
+- `group_topics.py`      the topics in the form that the group coordinator needs (KIP-848)
+- `replicas.py`          checks that replica assignments contain only this broker
 """

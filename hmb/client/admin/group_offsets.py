@@ -40,9 +40,9 @@ def list_group_offsets(
 
     If the group has no committed offset for a partition, the result does not contain this partition.
 
-    An open transaction may contain new offsets of the group. If `require_stable` is true, the method waits for the end
-    of this transaction, for at most `request_timeout` seconds. If one or more partitions have an error, the method
-    raises the error of the first of them. Needs Kafka 0.8.2.
+    A transaction can contain offsets of the group, which take effect when the transaction commits. If
+    `require_stable` is true, the method waits until such a transaction has ended, but at most `request_timeout`
+    seconds. If partitions have errors, the method raises the first of these errors. Needs Kafka 0.8.2.
     """
     asked = None if partitions is None else list_of_partitions(partitions)
 

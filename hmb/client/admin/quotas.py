@@ -25,10 +25,11 @@ Component = DescribeClientQuotasRequest.ComponentData
 
 
 class ClientQuotaEntity(NamedTuple):
-    """The clients to which a quota applies.
+    """The clients to which a quota applies: a user, a client id, both together, or an IP address.
 
-    If a field is None, it is not a part of the entity: `ClientQuotaEntity(user="alice")` describes the user alice, and
-    no client id. The empty name "" stands for all names without a quota of their own.
+    A field that is None is not a part of the entity. For example, `ClientQuotaEntity(user="alice")` describes the
+    user alice, and no client id. The empty string "" means the default entity, for example all users without a
+    quota of their own.
     """
 
     user: str | None = None
@@ -37,9 +38,11 @@ class ClientQuotaEntity(NamedTuple):
 
     @classmethod
     def of(cls, parts: Iterable[Any]) -> ClientQuotaEntity:
-        """Make an entity from a broker's response. Each of `parts` contains a type and a name, such as user and alice.
+        """Convert an entity in a broker's response to a `ClientQuotaEntity`.
 
-        In a response, the name null stands for all names without a quota of their own. In an entity, this name is "".
+        Each element of `parts` contains a type and a name, for example the type "user" and the name "alice". In a
+        response, the name null means the default entity: for example, all users who have no quota of their own. A
+        `ClientQuotaEntity` uses the empty string "" for this.
         """
         names = {part.entity_type: part.entity_name or "" for part in parts}
         return cls(*(names.get(type) for type in QuotaEntityType))
@@ -58,10 +61,12 @@ def describe_quotas(
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
     """Return the quotas of all entities that match `wanted`: `{entity: {key: value}}`. Needs Kafka 2.6.
 
-    An *entity* describes the clients to which a quota applies. An entity is a user, a client id, a user together with a
-    client id, or an IP address. Each field of `wanted` that is not None must be equal to the same field of the entity.
-    A field that is None matches every value. For example, `ClientQuotaEntity(user="alice")` matches the user alice, and
-    also alice together with any client id.
+    An *entity* describes the clients to which a quota applies. An entity is a user, a client id, a user together
+    with a client id, or an IP address. If a field of `wanted` is None, every value of this field matches. Every
+    other field of `wanted` must be equal to the field of the entity.
+
+    For example, the filter `ClientQuotaEntity(user="alice")` matches two kinds of entities: the user alice, and the
+    user alice together with any client id.
     """
     components = [
         Component(
@@ -84,8 +89,9 @@ def alter_quotas(
 ) -> dict[ClientQuotaEntity, KafkaError | None]:
     """Set and remove quotas. `changes` has the form `{entity: {key: value}}`. The value None removes a quota.
 
-    The result of an entity is None, or a KafkaError if the broker refuses all changes of this entity. If
-    `validate_only` is true, the broker checks the changes, but does not make them. Needs Kafka 2.6.
+    The returned dict contains one entry for each entity. The entry is None if the broker has made all changes of
+    the entity, or a KafkaError if it has made none of them. If `validate_only` is true, the broker checks the
+    changes, but does not make them. Needs Kafka 2.6.
     """
     entries = [
         Alteration(

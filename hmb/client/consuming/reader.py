@@ -1,7 +1,9 @@
 """The partition reader of a consumer reads the partitions that the consumer has added.
 
-The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition with a start, such
-as "latest". The reader then reads the partition until `remove` is called. Each partition goes through these steps:
+The reader reads a partition from the call of `add` until the call of `remove`. An argument of `add` says where reading
+starts, for example at "latest". The reader stores a `Position` for each partition: the offset of the next record. The
+fetcher sends Fetch requests to the brokers, and the buffer contains the fetched records. Each partition goes through
+these steps:
     add -> Position with a start -> find_offsets -> Position with an offset -> fetch -> RecordBuffer -> poll
 """
 
@@ -36,11 +38,12 @@ Committed = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMetrics:
-    """Counts since the consumer was created.
+    """Counts of what a consumer has fetched and returned since it was created.
 
-    `fetches` is the number of Fetch responses, including empty responses. `fetched_bytes` is the size of all fetched
-    batches before decompression. `records` is the number of records that the application has received. `failures` is
-    the number of failed fetches. A failed fetch counts even if its retry succeeds.
+    - `fetches` is the number of Fetch responses, including empty responses.
+    - `fetched_bytes` is the size of all fetched batches before decompression.
+    - `records` is the number of records that the application has received.
+    - `failures` is the number of failed fetches, including those that succeeded when the consumer tried again.
     """
 
     fetches: int
@@ -66,11 +69,16 @@ class AssignmentReader:
 
     @property
     def at_end(self) -> bool:
-        """True if the application has received all records up to the setting `until`."""
+        """True if the application has received all records up to the end that the setting `until` defines."""
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a record. If `decoded` is false, also return True for an encoded batch."""
+        """Return whether the buffer contains a record for the application.
+
+        The buffer contains fetched batches. If `decoded` is true, this method decodes batches until it finds a record
+        for the application. If `decoded` is false, it decodes nothing, and returns whether the buffer contains any
+        batch.
+        """
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
@@ -165,11 +173,11 @@ class AssignmentReader:
         self.with_retries(lambda: self._set_offsets(resolve(self._cluster, starts, level)), {it.topic for it in starts})
 
     def find_offsets(self) -> None:
-        """Find the offset at which reading begins, for each new position.
+        """Find the offset at which reading begins, for each position that has no offset yet.
 
-        If the group has committed an offset for the partition, reading begins at this offset. Otherwise, the position
-        contains a start, for example "latest". The method then asks a broker for the offset. For "latest", this offset
-        is the end of the log.
+        If the position belongs to a group member and the group has committed an offset for the partition, reading
+        begins at this offset. Otherwise, the position says where to start, for example at "latest". The method asks a
+        broker for the offset of this start. For "latest", it is the end of the log.
         """
         now = time.monotonic()
         waiting = [
@@ -199,9 +207,10 @@ class AssignmentReader:
                 self._resolve_starts([position])
 
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the positions of partitions to these offsets.
+        """Set the position of each partition to its offset in `offsets`.
 
-        With the setting `until`, the method also sets the offset at which reading ends.
+        The setting `until` says where reading ends. If it is not None, the method also finds the end for each
+        partition, and stores this offset in the position.
         """
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until
@@ -217,7 +226,8 @@ class AssignmentReader:
     def with_retries(self, action: Callable[[], T], topics: Collection[str]) -> T:
         """Call `action`, and return its result. After a temporary error, call `action` again.
 
-        Before each further call, mark the metadata of `topics` as outdated. The retries end after `retry_for` seconds.
+        The cause can be outdated metadata. Before each retry, the method therefore marks the metadata of `topics` as
+        outdated, so that the client requests it again. The retries end after `retry_for` seconds.
         """
 
         def retry_for(error: ConnectionFailed | KafkaError) -> float:

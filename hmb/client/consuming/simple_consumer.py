@@ -14,13 +14,15 @@ finds no leaders and repeats no requests. The application must do this work itse
 has three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer`
 uses the same requests.
 
-Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
-the records of the last hour, a consumer started at the last segment that began before that hour.
+Kafka 0.7 had no index of timestamps. A consumer could only ask for the offsets at which the *segments* of a log
+begin. Suppose that a consumer wanted to read the records of the last hour. It started with the newest segment
+that was begun more than an hour ago. This segment usually contained older records, too.
 
-The method `offsets_before` requests the first offsets of segments. Kafka 0.7 had this request, and brokers older than
-Kafka 4.0 support it as version 0 of ListOffsets. Kafka 4.0 supports only newer versions, whose response contains one
-offset. With Kafka 4.0, `offsets_before` therefore sends several ListOffsets requests, and returns at most two offsets:
-the offset of the first record at or after the timestamp, and the first offset of the log.
+The method `offsets_before` requests the first offsets of segments. Only version 0 of ListOffsets returns them,
+and Kafka 4.0 no longer supports this version. In newer versions, a response contains only one offset. With such
+a broker, `offsets_before` sends several ListOffsets requests and returns at most two offsets. The first is the
+offset of the first record at or after the timestamp, or the end of the log. The second is the first offset of
+the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
@@ -64,8 +66,8 @@ class PartitionFetch(NamedTuple):
 class FetchedRecords:
     """The records of one partition in a Fetch response.
 
-    `next_offset` is the offset at which the next fetch must begin. `high_watermark` is the offset after the last record
-    that consumers may read.
+    `next_offset` is the offset at which the next fetch must begin. `high_watermark` is the partition's high
+    watermark: consumers can read only the records below this offset.
     """
 
     records: list[ConsumerRecord]
@@ -107,12 +109,15 @@ class SimpleConsumer:
     def fetch(
         self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
     ) -> FetchedRecords:
-        """Return the record at `offset`, and as many records after it as fit into `max_bytes` bytes.
+        """Return the record at `offset`, and the records after it, up to a size of `max_bytes` bytes.
 
-        A broker of Kafka 0.10.1 or newer returns at least one batch, even if this batch is larger than `max_bytes`. If
+        From Kafka 0.10.1 on, a broker returns at least one batch, even if this batch is larger than `max_bytes`. If
         `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError
-        with one of these codes: OFFSET_OUT_OF_RANGE if the log does not have the offset, NOT_LEADER_OR_FOLLOWER if the
-        broker is not the leader, or MESSAGE_TOO_LARGE if `max_bytes` is too small for one message.
+        with one of these codes:
+
+        - OFFSET_OUT_OF_RANGE: the log does not have the offset.
+        - NOT_LEADER_OR_FOLLOWER: the broker is not the leader of the partition.
+        - MESSAGE_TOO_LARGE: a message is larger than `max_bytes` (only with brokers older than Kafka 0.10.1).
         """
         (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
         if isinstance(fetched, KafkaError):
@@ -145,11 +150,12 @@ class SimpleConsumer:
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
-        """Return the first offset of at most `max_offsets` segments. The newest segment comes first.
+        """Return the base offsets of at most `max_offsets` segments, the newest segment first.
 
-        The method finds only segments that were last changed at or before `time` (ms since 1970). If `time` is LATEST
-        (-1), the first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains only the
-        first offset of the log.
+        The list contains only segments whose file was last changed at or before `time` (ms since 1970). If `time` is
+        LATEST (-1), the list begins with the end of the log. If `time` is EARLIEST (-2), the list contains only the
+        first offset of the log. From Kafka 4.0 on, brokers no longer return base offsets. The list then contains the
+        offset of the first record at or after `time`, and the first offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")

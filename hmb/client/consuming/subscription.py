@@ -1,13 +1,14 @@
 """Declares what a consumer subscribes to (names of topics, or a pattern for names), and finds these topics.
 
-Kafka 0.7 called a pattern a topic filter. A *whitelist* was a regular expression for the topics to read, and a
-*blacklist* was a regular expression for the topics to leave out. In HMB, the setting `pattern` is a whitelist, and
-`exclude` is a blacklist. The consumer reads the topics whose names match `pattern` and do not match `exclude`. An
-expression must match the whole name. A pattern never matches Kafka's internal topics.
+The settings `pattern` and `exclude` are regular expressions for names of topics. The consumer reads the topics whose
+names match `pattern` and do not match `exclude`. Without `pattern`, it reads all topics that do not match `exclude`. An
+expression must match the whole name. Kafka's internal topics are always left out.
 
-Topics are created and deleted, and topics get more partitions. Brokers do not notify consumers of these changes. A
-`Discovery` therefore requests the metadata again every `metadata_max_age` seconds. The consumer reads a new partition
-from its first record, because all records of the partition were written after the consumer had started.
+Kafka 0.7 called such an expression a topic filter: `pattern` was a *whitelist*, and `exclude` was a *blacklist*.
+
+Topics are created and deleted, and topics get more partitions. Brokers do not notify consumers of these changes, so the
+client requests the metadata again every `metadata_max_age` seconds. All records of a new partition were written after
+the consumer had started. So the consumer reads the partition from its first record.
 
 Source: Kafka 0.7 design, "High-level API" (`TopicFilter`).
 """
@@ -43,9 +44,10 @@ class Subscription:
     def to(cls, topics: Iterable[str], pattern: Pattern | None, exclude: Pattern | None) -> Subscription:
         """Check the arguments, and return the subscription.
 
-        Raises TypeError if a topic is a collection instead of a name. Raises ValueError if the arguments contain both
-        names and patterns, or if a pattern is not a regular expression. Raises KafkaError with INVALID_TOPIC_EXCEPTION
-        if a name is not valid.
+        - Raises TypeError if an element of `topics` is a collection, for example a list of names.
+        - Raises KafkaError with INVALID_TOPIC_EXCEPTION if a name is not valid.
+        - Raises ValueError if the arguments contain both names and patterns. Also raises ValueError if a pattern is not
+          a regular expression.
         """
         topics = tuple(topics)
         for name in topics:
@@ -129,9 +131,11 @@ class Discovery:
         return new
 
     def new_partitions(self) -> list[TopicPartition]:
-        """Return the partitions that were created since the previous call. Each `poll` calls this method.
+        """Return the partitions that are new since the previous call. The consumer calls this method in each `poll`.
 
-        The method sends a request only if the stored metadata is older than `metadata_max_age`.
+        If the subscription is a pattern, the method searches for topics again after `metadata_max_age` seconds. If it
+        waits for a topic that does not exist yet, it searches again after RETRY_AFTER seconds. In all other cases, it
+        sends no request, and only looks at the metadata that the client has stored.
         """
         if self.is_by_pattern or self._is_incomplete:
             if time.monotonic() < self._refresh_at:

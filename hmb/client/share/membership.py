@@ -1,7 +1,8 @@
-"""The membership of a share consumer in its group: a thread that sends the heartbeats (ShareGroupHeartbeat).
+"""Keeps a share consumer in its group: a thread sends heartbeats (ShareGroupHeartbeat) to the broker.
 
-The broker assigns the partitions of a share group, and its response to a heartbeat contains the assignment. A member
-may use a new assignment immediately, because several members of a share group can read one partition.
+The broker assigns partitions to the members of a share group, and sends each member its assignment in the response to a
+heartbeat. In a share group, several members can read the same partition. So a member can use a new assignment at once:
+it does not have to wait until another member has given up a partition.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class ShareMembership:
         self._thread.start()
 
     def assignment(self, timeout: float) -> frozenset[PartitionId]:
-        """Return the assigned partitions. Wait at most `timeout` seconds until the member has joined the group.
+        """Return the partitions of this member. Wait at most `timeout` seconds for the first assignment.
 
-        Raises KafkaError if the broker refuses the member.
+        If no assignment arrives in this time, return an empty set. Raises KafkaError if the broker refuses the member.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._assignment is not None or self._error is not None, timeout)

@@ -12,9 +12,9 @@ For example, the initial rebalance delay is 3 s, and the rebalance timeout is 10
 second 0, and B joins at second 2. The first wait ends at second 3. Because B has joined during this wait, the group
 waits again until second 6. No member joins in the second wait, so generation 1 starts at second 6 with A and B.
 
-In another example, a new member joins during each wait of the group. With an initial rebalance delay of 3 s and a
-rebalance timeout of 10 s, these waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because all waits
-together take at most the rebalance timeout.
+Here is another example with a delay of 3 s and a rebalance timeout of 10 s. A new member joins during each wait
+of the group. The waits end at seconds 3, 6, 9 and 10. The last wait takes only 1 s, because all waits together
+take at most the rebalance timeout.
 
 Source: KIP-134; Kafka's `group.initial.rebalance.delay.ms`.
 """
@@ -42,9 +42,10 @@ class InitialDelay:
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:
-        """Start another wait and return its end (ms).
+        """Start another wait, and return the time (ms) at which it ends.
 
-        Return None if no member has joined during the last wait, or if no time is left for another wait.
+        Return None if no member has joined during the last wait, or if the waits together have already taken the whole
+        rebalance timeout. Also return None if `start` has not been called, or if `stop` has ended the wait.
         """
         if not self.is_running or not self._has_joined or not self._remaining:
             return None

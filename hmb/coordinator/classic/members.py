@@ -1,10 +1,11 @@
 """Stores the members of a classic group, their protocols, and their leader.
 
-Each member sends a list of protocols. For consumers, a protocol is an assignment strategy such as "range". Each member
-sends metadata with each protocol, and only the leader reads this metadata. The group uses a protocol that all members
-support. If all members share several protocols, each member votes for the first shared protocol in its own list, and
-the protocol with the most votes wins. For example, three members with the lists (range, sticky), (sticky, range) and
-(sticky) share only "sticky".
+Each member sends a list of protocols, its preferred protocol first. For consumers, a protocol is an assignment strategy
+such as "range". The group must choose a protocol that all members support. Each member votes for the first such
+protocol in its own list, and the protocol with the most votes wins. For example, three members send the lists (range,
+sticky), (sticky, range) and (sticky, range). All members support both protocols, and "sticky" wins with two votes.
+
+With each protocol, a member also sends metadata, for example its topics. Only the leader reads the metadata.
 
 Each member has a member id. A *static* member has a second id, the group instance id, which stays the same after a
 restart of its client (static_members.py).
@@ -71,8 +72,9 @@ class ClassicMember:
     def expires_at(self) -> int | None:
         """The time (ms) at which the member's session ends, or None while the session cannot end.
 
-        The session cannot end while a JoinGroup or SyncGroup request of the member waits for its response. There is one
-        exception: the session of a new member can end, because its client can disconnect before the first response.
+        While a JoinGroup or SyncGroup request of the member waits for its response, the delay is caused by the group,
+        not by the member. So the session cannot end. There is one exception. A new member's client may disconnect
+        before it gets its first response, and never come back. So the session of a new member can end.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
@@ -121,10 +123,10 @@ class ClassicMembers:
         return member_id in self.by_id
 
     def check(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """Return the member with the ids in a request. `group_instance_id` is None for a dynamic member.
+        """Return the member that has these two ids. `group_instance_id` is None for a dynamic member.
 
-        Raises UNKNOWN_MEMBER_ID if the group has no such member, and FENCED_INSTANCE_ID if a different member has this
-        group instance id.
+        Raises FENCED_INSTANCE_ID if a different member has this group instance id. Raises UNKNOWN_MEMBER_ID if no
+        member has the member id or the group instance id.
         """
         if group_instance_id is not None:
             holder = self.instances.get(group_instance_id)
@@ -176,10 +178,11 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def deadline_for_static_members(self, now: int) -> int | None:
-        """Return the time (ms) until which a rebalance waits for absent static members, or None if it does not wait.
+        """Return the time (ms) until which the rebalance waits for static members, or None if it need not wait.
 
-        A member is absent if it has not sent JoinGroup in this rebalance. The rebalance does not wait if at least one
-        member has sent JoinGroup, or if the group has no members.
+        The group calls this method when the deadline of the rebalance has passed. The group has then already removed
+        the dynamic members that have not sent JoinGroup. If any member has sent JoinGroup, the rebalance can continue
+        without the others, so the result is None. The result is also None if the group has no members.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None
@@ -218,5 +221,5 @@ def protocols_of(request: JoinGroupRequest) -> Protocols:
 
 
 def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
-    """Return the client's reason to join or to leave, in brackets for a log message, or "" if it sent no reason."""
+    """Return the end of a log message: " (reason)" with the client's reason to join or leave, or "" without one."""
     return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -1,15 +1,18 @@
 """Supports older clients: the coordinator's response can depend on the version of the request.
 
 The coordinator treats these older requests differently from newer requests:
-    JoinGroup version 0 to 3    a new member joins immediately; newer clients first request a member id (KIP-394)
-    JoinGroup version 0 to 8    if the leader is a static member and restarts, it acts as a follower, because the
-                                response has no field `skip_assignment` (KIP-814)
-    SyncGroup version 0 to 4    the request does not contain the protocol, so the group cannot check it (KIP-559)
+    JoinGroup version 0 to 3    A new member joins immediately. With a newer version, it must first get a member id
+                                from the broker, and then join with this id (KIP-394).
+    JoinGroup version 0 to 8    If a static member restarts and is the leader, the response makes it a follower, so
+                                that it assigns no partitions. Newer versions have `skip_assignment` (KIP-814).
+    SyncGroup version 0 to 4    The request does not contain the member's protocol, so the coordinator cannot check
+                                whether the group uses this protocol (KIP-559).
 
-For example, the leader of a Stable group is a static member. Its client restarts and sends JoinGroup. The group already
-has an assignment, so this client must not assign partitions. The response in version 9 therefore contains the
-field `skip_assignment`. The response in version 8 has no such field. Instead, it contains the client's old member id as
-the id of the leader. The client has a new id, so it acts as a follower and assigns no partitions.
+For example, the leader of a Stable group is a static member. Its client restarts and sends JoinGroup. The group
+already has an assignment, so the client must not compute a new one, although it is the leader. A response of
+version 9 says so in the field `skip_assignment`. A response of version 8 does not have this field. It instead
+names the client's old member id as the leader. The client now has a new member id, so it believes that another
+member is the leader.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ def requests_member_id(call: Call) -> bool:
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
     """Change a JoinGroup response so that its receiver, a static member that has restarted, assigns no partitions.
 
-    Even if this member is the leader, it must not assign partitions now, because the group already has an assignment.
+    The group already has an assignment. Without this change, a leader that restarts would compute a new assignment.
     """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)

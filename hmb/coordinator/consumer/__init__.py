@@ -4,14 +4,15 @@ In the classic protocol, all members stop and wait for each other during a rebal
 broker computes a *target* assignment. Each member then moves from its current assignment to the target in steps, and
 takes one step at each heartbeat. During these steps, a member continues to read the partitions that it keeps.
 
-Three epochs show how far a group has moved towards its target. An epoch is a number that only increases:
+Three kinds of epochs show how far a group has moved towards its target assignment. An epoch is a number that only
+increases:
     group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
-    assignment epoch    the group epoch for which the broker has computed the target assignment
-    member epoch        the assignment epoch to which a member has moved
+    assignment epoch    the group epoch for which the broker has computed the newest target assignment
+    member epoch        one for each member: the assignment epoch of the target to which the member has moved
 
-When a member moves to an epoch, it has given up all partitions that are not in its target assignment of this epoch. But
-other members may still own some of the partitions that it must receive, so the member *waits*. The group epoch, the
-assignment epoch, the member epochs and the waiting members decide the state of a group:
+A member moves to an epoch after it has given up all partitions that are not in its target assignment of this epoch.
+Other members may still own some of the partitions that it must receive. The member then *waits* for these partitions.
+The epochs and the waiting members determine the state of a group:
     group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
     group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
     all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet

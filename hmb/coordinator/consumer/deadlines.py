@@ -1,9 +1,10 @@
 """The additional deadlines of a KIP-848 group, for members that use the classic protocol.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. Such a member has no revocation
-deadline (modern/deadlines.py). It has two other deadlines. Each of them ends after the rebalance timeout of the member:
-- The *join* deadline starts when a response asks the member to join again. The member must send JoinGroup in time.
-- The *sync* deadline starts with the response to a JoinGroup request. The member must send SyncGroup in time.
+deadline (modern/deadlines.py), but it can have two other deadlines. From the start of a deadline, the member has its
+rebalance timeout to send the next request. Otherwise, the group removes the member.
+- The *join* deadline starts when a response asks the member to join again. The next request must be JoinGroup.
+- The *sync* deadline starts with the response to a JoinGroup request. The next request must be SyncGroup.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from hmb.coordinator.modern.state import ModernMember
 
 
 class ConsumerDeadlines(MemberDeadlines):
-    """The deadlines of a KIP-848 group's members, which may use the classic protocol during an online migration.
+    """The deadlines of all members of a KIP-848 group.
 
-    Only a member that uses the classic protocol has a join deadline or a sync deadline.
+    During an online migration, some members of the group use the classic protocol. Only these members can have a
+    join deadline (for their next JoinGroup request) or a sync deadline (for their next SyncGroup request).
     """
 
     def __init__(self) -> None:

@@ -40,8 +40,8 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
     """The members, the epochs and the target assignment of one KIP-848 group.
 
     - `instances` maps the group instance id of each static member to its member id, which is also a key of `members`.
-    - `_owners` maps each partition that has an owner to the member id of this owner. A member that must give up a
-      partition still owns it.
+    - `_owners` maps each partition that has an owner to the member id of this owner. If a member must give up a
+      partition, it owns the partition until it has confirmed that it no longer reads it.
     """
 
     record_types = RecordTypes(
@@ -70,7 +70,7 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return partition in self._owners
 
     def waits(self, member: ConsumerMember) -> bool:
-        """Return whether another member still owns a partition of this member's target assignment."""
+        """Return whether a member must wait, because another member still owns a partition of its target."""
         missing = self.targets.get(member.member_id, frozenset()) - member.assigned.keys()
         return any(self.is_taken(partition) for partition in missing)
 

@@ -7,8 +7,9 @@ After each step, the member is in one of these states:
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-The target assignment of a member can change again before the member owns all its partitions. Each event of a member can
-therefore occur in each of its states. `ConsumerMember` looks up the member's next state in the table `MEMBER_STATES`.
+A member can get a new target assignment before it has reached the previous one. In every state, each of the
+three results of a step (`MemberEvent`) is therefore possible. The table `MEMBER_STATES` contains the next state
+for each state and each result. `ConsumerMember` looks up the member's next state in this table.
 
 The module modern/states.py declares the states of the group.
 

@@ -8,9 +8,10 @@ For example, a member subscribes to the expression `orders-.*`, and the topic "o
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
-The method `refresh` runs during the heartbeat of one member. It compares all regular expressions of the group only with
-the topics that this member may describe (ACLs). As in Kafka, all members with the same expression share one result. A
-member can therefore be assigned a topic that it may not describe itself.
+`refresh` runs while the group handles the heartbeat of one member. It compares the regular expressions of all
+members with the names of topics. It leaves out each topic that this one member is not allowed to describe
+(ACLs). As in Kafka, each result applies to all members with the same expression. A member can therefore be
+assigned a topic that it is not allowed to describe.
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """
@@ -45,9 +46,10 @@ class Subscriptions:
         self._version = -1  # the value of `topics.version` at the last refresh
 
     def refresh(self, changed: bool, may_describe: MayDescribe) -> None:
-        """Increase the group epoch if a subscription or a subscribed topic has changed after the last refresh.
+        """Increase the group epoch if a subscription or a subscribed topic has changed since the last refresh.
 
-        `changed` is true if the caller knows that a subscription has changed.
+        The caller sets `changed` to True if a member has changed its subscription. This method finds changed topics
+        itself.
         """
         version = self._topics.version  # read first, so that a change during this method causes another refresh
         if not changed and version == self._version:
@@ -68,9 +70,10 @@ class Subscriptions:
         self._state.increase_epoch(metadata_hash(self.topics()))
 
     def forget_version(self) -> None:
-        """Make the next `refresh` look for changed topics, even if no topic has changed after the last refresh.
+        """Make the next `refresh` check the subscribed topics, even if no topic has changed since the last one.
 
-        The group was restored from the journal, so its state can be older than the last refresh.
+        The group calls this method after it was restored from the journal. The restored group can be in an older state
+        than at the last `refresh`.
         """
         self._version = -1
 
@@ -95,7 +98,7 @@ class Subscriptions:
         return changed
 
     def _names_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of the topics that a member subscribes to, by their names or by its regular expression."""
+        """Return the names of the topics that a member reads: those that it lists, and those that its regex matches."""
         return member.topics | self._state.regexes.get(member.regex, frozenset())
 
     def ids_of(self, member: ConsumerMember) -> frozenset[UUID]:

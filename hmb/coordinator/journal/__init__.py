@@ -9,18 +9,18 @@ A coordinator writes each change that must survive a restart to its journal, a t
 Each entry of a journal has an id, for example a group id. The hash of the id selects the partition of the journal that
 contains the entry. HMB uses the same hash as Kafka, so both brokers can work with the same data directory.
 
-A disk can sync about a thousand times a second, but a committed offset is a record of only some hundred bytes. A sync
-for each commit would be slow, so commits that arrive at the same time usually share one batch and one sync. This
-technique is called *group commit*. The journal has two methods for it:
-    enqueue   adds records to the queue of the partition. It does no I/O, so a thread can call it while the thread
-              holds the lock of a group.
-    write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records,
-              usually as one batch. It syncs if `log.flush.acks.all` is true. It then calls `apply` of each entry in
-              the order of the queue. If this thread has written the records of other threads, these threads then
-              return without I/O.
+A disk can sync about a thousand times a second. A committed offset is a record of only some hundred bytes, so
+one sync for each commit would be slow. Commits that arrive at the same time therefore usually share one batch
+and one sync. This technique is called *group commit*. The journal has two methods for it:
+    enqueue   adds records to the queue of a partition. It does no I/O, so a thread can call it while it holds the
+              lock of a group.
+    write     returns when the records are written. It first waits for the partition's `write_lock`. The thread that
+              gets the lock writes all queued records, also those of other threads, usually as one batch. It syncs
+              the batch if `log.flush.acks.all` is true. Then it calls the function `apply` of each queue entry, in
+              the order of the queue. The other threads find that their records are written, and return at once.
 
-The thread that writes the queued records starts a new batch for each transaction, and for records that do not fit into
-the current batch.
+The thread that writes the queue starts a new batch when the next records do not fit into the current batch. A
+queue entry that belongs to a transaction always gets a batch of its own.
 
 For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.

@@ -1,9 +1,10 @@
 """The topic of a journal: its partitions, and the partition to which a group or a transactional id belongs.
 
-Each group id or transactional id belongs to one partition of the journal's topic. The number of this partition is the
-hash of the id, modulo the number of partitions. For example, a topic has 50 partitions, and the hash of a group id is
-117. Because 117 modulo 50 is 17, the group belongs to partition 17. HMB and Kafka use the hash function of Java
-strings, so both brokers select the same partition.
+Each group id or transactional id belongs to one partition of the journal's topic. To find the partition, the
+coordinator computes a hash of the id. The partition's number is the hash modulo the number of partitions. For example,
+a topic has 50 partitions, and the hash of a group id is 117. Because 117 modulo 50 is 17, the group belongs to
+partition 17. HMB uses the same hash function as Kafka (the hash function of Java strings), so HMB and Kafka select the
+same partition.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class JournalPartitions:
     """The partitions of a journal's topic. If the topic is created again, this object contains the new partitions.
 
     The field `_logs` contains the logs of the partitions. The fields `_partitions` and `_count` are computed from
-    `_logs`. Only a thread that holds the lock changes these three fields. A thread that reads them takes no lock.
+    `_logs`. A thread needs the lock `_lock` to change these three fields, but not to read them.
     """
 
     def __init__(self, topic: JournaledTopic) -> None:
@@ -91,10 +92,11 @@ class JournalPartitions:
         return partition
 
     def existing(self, number: int) -> JournalPartition:
-        """Return the partition with this number if it is loaded.
+        """Return the partition with this number if it is loaded. Otherwise raise a KafkaError.
 
-        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist. Raises NOT_COORDINATOR if its log cannot be
-        read, and COORDINATOR_LOAD_IN_PROGRESS if the partition is not loaded yet.
+        - UNKNOWN_TOPIC_OR_PARTITION: the partition does not exist.
+        - NOT_COORDINATOR: the log of the partition cannot be read.
+        - COORDINATOR_LOAD_IN_PROGRESS: the partition is not loaded yet.
         """
         self._follow()
         if number not in self._partitions:
@@ -102,11 +104,12 @@ class JournalPartitions:
         return self.active(number)
 
     def _follow(self) -> None:
-        """If the topic was deleted or created after the last call of this method, read its partitions again.
+        """If the topic was deleted or created after the last call of this method, replace the partitions.
 
-        A new topic contains no records, so the coordinator does not have to load its partitions. The journal uses only
-        the partitions that the topic has when it is created, and none that an administrator adds afterwards. Otherwise
-        the hash of an id could select another partition than before.
+        A new topic contains no records, so the coordinator does not have to load its partitions.
+
+        If an administrator adds partitions to the topic, the journal does not use them. With another number of
+        partitions, the hash of an id could select another partition than before.
         """
         if (logs := self._topic.logs()) is self._logs:
             return

@@ -1,24 +1,24 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group: the requests of members with the classic protocol.
 
-A member with the classic protocol knows only generations, leaders and rebalances. In a KIP-848 group, these words have
-the following meaning:
+The classic protocol has generations, leaders and rebalances, but KIP-848 has epochs and target assignments.
+This table shows what the requests of a classic member mean in a KIP-848 group:
     the member sends or receives      the meaning in the KIP-848 group
-    generation                        the epoch of this member; other members can have other epochs
-    JoinGroup                         The request lists the partitions that the member owns. The member takes one step
-                                      towards its target (consumer/member.py). The coordinator responds without a wait
-                                      for other members. No member is the leader.
+    generation                        The epoch of this member. Other members can have other epochs.
+    JoinGroup                         The request lists the partitions that the member owns. The member takes one
+                                      step towards its target (consumer/member.py). The coordinator responds
+                                      without waiting for other members. No member is the leader.
     SyncGroup                         The response contains the current assignment of the member.
-    Heartbeat                         The request extends the session. With REBALANCE_IN_PROGRESS, the response asks the
-                                      member to take its next step.
+    Heartbeat                         The request extends the session. If the response is REBALANCE_IN_PROGRESS,
+                                      the member must join again, and so take its next step.
     LeaveGroup                        The request can remove members of both protocols.
 
-The response to a Heartbeat request asks the member to join again in three cases. In each case, the member must send
+In three cases, the response to a Heartbeat request asks the member to join again. The member must then send
 JoinGroup within its rebalance timeout (the join deadline):
-1. The group has a new target assignment: the assignment epoch is greater than the member's epoch. The member must also
-   join again if the group has not computed the new target assignment yet and no member uses the KIP-848 protocol. In
-   such a group, only a JoinGroup request starts the computation.
-2. The member must give up partitions. With the next JoinGroup request, it confirms that it has given them up.
-3. The member has waited for partitions of other members, and all of them are free now.
+1. The group has a newer assignment epoch than the member. The response also asks the member to join again if
+   the group needs a new target assignment, and all members use the classic protocol. Only a JoinGroup request
+   can then start the computation of the target assignment.
+2. The member must give up partitions. When it sends JoinGroup again, it confirms that it has given them up.
+3. The member has waited for partitions that other members owned, and these partitions are free now.
 
 For example, a member in epoch 7 has a cooperative assignor and owns the partitions 0 and 1. Its target assignment of
 epoch 8 contains only partition 0. The member sends these requests and receives these responses:
@@ -176,10 +176,13 @@ def _check_loaded(group: ConsumerGroup) -> None:
 
 
 def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> tuple[ConsumerMember, ClassicMetadata]:
-    """Return the member with the ids in a request, and its protocols (classic metadata).
+    """Return the member that a request names, and the metadata of this member for the classic protocol.
 
-    Raises UNKNOWN_MEMBER_ID if the group does not know the member, or if the member uses the KIP-848 protocol. Raises
-    FENCED_INSTANCE_ID if another member has the instance id, and COORDINATOR_NOT_AVAILABLE if the group is unloaded.
+    Raises one of these errors:
+
+    - UNKNOWN_MEMBER_ID: the group has no such member, or the member uses the KIP-848 protocol.
+    - FENCED_INSTANCE_ID: the instance id in the request belongs to a member with another member id.
+    - COORDINATOR_NOT_AVAILABLE: the group was deleted, or the broker stops.
     """
     _check_loaded(group)
     member = _named(group.state, member_id, instance_id)
@@ -203,9 +206,10 @@ def _named(state: ConsumerState, member_id: str, instance_id: str | None) -> Con
 
 
 def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
-    """Return the member that leaves: the member with the member id in the request.
+    """Return the member that an entry of a LeaveGroup request names.
 
-    If the request contains only a group instance id, return the static member with this instance id.
+    An entry contains a member id, a group instance id, or both. If the entry contains only an instance id, the
+    function returns the static member with this instance id.
     """
     instance_id, member_id = identity.group_instance_id, identity.member_id
     if instance_id is not None and not member_id:
@@ -217,10 +221,11 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 
 
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
-    """Return the member's state before the request. If the client is not a member yet, return a new member.
+    """Return the member as it was before this request. If the client is not a member yet, return a new member.
 
-    If a static member has restarted, its request contains no member id. This method then returns a copy of the old
-    member with a new member id. The copy has the same partitions as the old member.
+    If a static member has restarted, its request contains its instance id but no member id. The function then
+    returns a copy of the old member with a new member id and the epoch 0. The copy has the same partitions as the
+    old member.
 
     Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
@@ -267,11 +272,11 @@ def _decoded(request: JoinGroupRequest) -> tuple[ClassicMetadata, ConsumerProtoc
 
 
 def _check_protocols(state: ConsumerState, request: JoinGroupRequest) -> None:
-    """Raise INCONSISTENT_GROUP_PROTOCOL if the client and the members have no assignor in common.
+    """Raise INCONSISTENT_GROUP_PROTOCOL if the client cannot join, because the group uses other protocols.
 
-    The client and each member with the classic protocol list their assignors, for example "range". Members with the
-    KIP-848 protocol list none, so they are not compared. If the protocol type of the request is not "consumer", the
-    function raises the same error.
+    There are two such cases. In the first, the protocol type of the request is not "consumer". In the second, the
+    client and the classic members have no assignor in common, for example "range". Members with the KIP-848
+    protocol do not list assignors, so the function ignores them.
     """
     shared = {protocol.name for protocol in request.protocols}
     for member in state.members.values():

@@ -1,18 +1,19 @@
 """The upgrade: a classic group with members becomes a KIP-848 group.
 
-The members, the generation and the assignment of the classic group become the members, the epochs and the target
-assignment of the KIP-848 group. After the upgrade, each member has already reached its target, so no partition moves.
-The client that caused the upgrade then joins in the same step, and this join starts a rebalance. There is one
-exception: if this client is a static member that has restarted, it keeps its partitions, and no rebalance is necessary.
+The members of the classic group become members of the KIP-848 group. The generation becomes the group epoch and
+the epoch of each member, and the assignment becomes the target assignment. Each member has thus reached its
+target already, and no partition moves. The upgrade starts when a client with the KIP-848 protocol joins. As
+soon as the upgrade is complete, this client becomes a member, which starts a rebalance. If the client is a
+static member that has restarted, it gets its old partitions back, so no rebalance is necessary.
 
 For example, a classic group is in generation 7, and member A owns partition 0. After the upgrade to a KIP-848 group,
 the group epoch, the assignment epoch and the epoch of A are 7. The target assignment of A and its current assignment
 both contain only partition 0.
 
-An upgrade is possible only if the coordinator understands the data of the members. The protocol type must be
-"consumer", and the subscriptions and assignments must be in the format of Kafka's consumers. An application can have an
-assignor of its own, which adds the field `user_data` to an assignment. A KIP-848 group cannot store this field, so the
-coordinator then rejects the upgrade.
+The coordinator can upgrade a group only if it can read the data of the members. The protocol type must be
+"consumer", and the subscriptions and assignments must have the format of Kafka's consumers. If the application
+uses its own assignor, the assignments can also contain `user_data`. A KIP-848 group cannot store this field, so
+the coordinator then rejects the upgrade.
 
 Source: Kafka's `GroupMetadataManager.validateOnlineUpgrade` and `ConsumerGroup.fromClassicGroup`.
 """
@@ -104,11 +105,11 @@ def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopi
 
 
 def _metadata(member: ClassicMember, protocol: str | None) -> bytes:
-    """Return the member's metadata for the protocol of the group.
+    """Return the metadata that a member has sent for the group's protocol: its subscription, as bytes.
 
-    During a rebalance, the group may have no protocol yet, or the member may no longer support the group's protocol. In
-    both cases, return the metadata of the member's preferred protocol. A consumer sends the same subscription with each
-    protocol.
+    During a rebalance, the group sometimes has no protocol yet, or the member no longer supports this protocol. The
+    function then returns the metadata for the member's preferred protocol. It contains the same subscription,
+    because a consumer sends the same subscription for each of its protocols.
     """
     supported = protocol is not None and member.supports(protocol)
     return member.metadata(protocol) if protocol is not None and supported else member.protocols[0][1]

@@ -15,9 +15,9 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 
 
 def check_fetch_epoch(epoch: int, known: int) -> None:
-    """Check the member epoch in a fetch of committed offsets. `known` is the epoch that the coordinator knows.
+    """Raise STALE_MEMBER_EPOCH if a member fetches committed offsets with a wrong member epoch.
 
-    Raises STALE_MEMBER_EPOCH.
+    `epoch` is the member epoch in the request. `known` is the member epoch that the coordinator has stored.
     """
     if epoch != known:
         raise KafkaError(
@@ -27,7 +27,10 @@ def check_fetch_epoch(epoch: int, known: int) -> None:
 
 
 def fenced(group_type: GroupType, epoch: int, known: int) -> KafkaError:
-    """Return the error for a heartbeat with the member epoch `epoch`. The coordinator knows the epoch `known`."""
+    """Return the error FENCED_MEMBER_EPOCH for a heartbeat with a wrong member epoch.
+
+    `epoch` is the member epoch in the heartbeat. `known` is the member epoch that the coordinator has stored.
+    """
     relation = "greater" if epoch > known else "smaller"
     return KafkaError(
         ErrorCode.FENCED_MEMBER_EPOCH,

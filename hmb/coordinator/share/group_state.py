@@ -67,9 +67,10 @@ class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
         self.names: dict[UUID, str] = {}
 
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
-        """Store the list of the group's share-partitions: the partitions whose state the share coordinator stores.
+        """Store the set of the group's share-partitions whose state the share coordinator stores.
 
-        If `partitions` contains new partitions, `topics` contains their topics.
+        `partitions` replaces the previous set. If it contains new partitions, `topics` must contain their topics,
+        because the method needs the topic names.
         """
         self.initialized = partitions
         self.names |= {topic.id: topic.name for topic in topics}

@@ -1,14 +1,18 @@
 """The records in flight of one share-partition: which records a share group has delivered, and to which member.
 
-A *share-partition* is one partition that one share group reads. A record is *in flight* if its offset is at or above
-the first of these two offsets, and below the second:
+A *share-partition* is one partition that one share group reads. It has two offsets:
     share-partition start offset   the offset of the first record whose delivery is not complete
     next offset                    the offset of the first record that the group has not delivered to any member yet
 
-The delivery of all records below the share-partition start offset is complete. The group has not yet delivered the
-records from the next offset on. Between these two offsets, each record has a delivery state (states.py) and a delivery
-count. Neighboring records often have the same state and the same count, so `InFlightRecords` stores them together, as
-one *run*. This example has three runs, and each of the records has been delivered once:
+A record is *in flight* if its offset is at or above the share-partition start offset, and below the next
+offset.
+
+The group has finished with all records below the share-partition start offset. It has not yet delivered any
+record at or above the next offset. Each record between these two offsets has a delivery state (states.py) and a
+delivery count.
+
+Neighboring records often have the same state and the same count. `InFlightRecords` stores such records
+together, as one *run*. In this example, there are three runs, and each record has been delivered once:
     offset     100 ......... 104   105 ......... 109   110 ......... 119   120
     state      Acquired by A       Acknowledged        Acquired by B       next offset
     count      1                   1                   1
@@ -67,9 +71,10 @@ class StateBatch(NamedTuple):
 
 
 class Update(NamedTuple):
-    """A change that the share coordinator must store: the new delivery states of some records.
+    """A change that the share coordinator must store: a share-partition's start offset and its changed delivery states.
 
-    `complete_count` counts the records at or above the start offset. It counts only records whose delivery is complete.
+    `complete_count` is the number of records at or above the start offset that are already Acknowledged or
+    Archived.
     """
 
     start_offset: int
@@ -78,11 +83,14 @@ class Update(NamedTuple):
 
 
 class AcquireLimits(NamedTuple):
-    """How many records a member may acquire, and for how long (ms).
+    """The limits for one call of `acquire`: how many records a member may acquire, and for how long.
 
-    `locks` is the greatest number of records that may be in flight in the share-partition. If `is_strict` is false, the
-    broker never divides a batch or a run (neighboring records with the same state). The member then sometimes gets more
-    than `records` records.
+    - `records` is the maximum number of records that the member gets.
+    - `locks` is the maximum number of records that are in flight in the share-partition.
+    - `lock_duration` is the time (ms) until the acquisition locks of the member time out.
+
+    If `is_strict` is false, the broker delivers whole batches. It can then exceed the first two limits, because it
+    does not divide a batch to meet them.
     """
 
     records: int
@@ -94,17 +102,20 @@ class AcquireLimits(NamedTuple):
 class InFlightRecords:
     """The records in flight of one share-partition.
 
-    - A run is a range of records with the same state. The runs are sorted, and together they cover each offset from
-      `start_offset` to `next_offset` - 1 exactly once.
-    - The first run is not in a final state.
+    The records are stored as runs. A run is a range of neighboring records with the same state.
+
+    Invariants:
+    - The runs are sorted, do not overlap, and leave no gap. Together, they contain the offsets from `start_offset`
+      to `next_offset` - 1.
+    - The first run is neither Acknowledged nor Archived. Otherwise, the start offset would be behind this run.
     - Only a run in the state Acquired has a member and a deadline.
     """
 
     def __init__(self, start_offset: int, stored: Iterable[StateBatch] = ()) -> None:
-        """Restore the records in flight from the stored state.
+        """Restore the records in flight from the state that the share coordinator has stored.
 
-        `stored` may have gaps. A record in a gap was Acquired or Available when the state was stored. It is now
-        Available.
+        `stored` can have gaps, because the share coordinator does not store every state. A record in a gap was
+        Available or Acquired before. After the restore, it is Available.
         """
         self.start_offset = self.next_offset = start_offset
         self._runs: list[Run] = []
@@ -140,9 +151,10 @@ class InFlightRecords:
 
     @property
     def next_deadline(self) -> int | None:
-        """The time (ms) at which the next acquisition lock times out, or None if no member has such a lock.
+        """The earliest time (ms) at which an acquisition lock times out, or None if there is no lock.
 
-        A member that acquires a record gets an acquisition lock on the record for a limited time.
+        A member that acquires a record gets an acquisition lock on it. While the lock lasts, the group delivers the
+        record to no other member.
         """
         return min((run.deadline for run in self._runs if run.member), default=None)
 
@@ -156,11 +168,13 @@ class InFlightRecords:
     def acquire(
         self, member: str, batches: Sequence[range], limits: AcquireLimits, now: int, aborted: Sequence[range] = ()
     ) -> list[Run]:
-        """Acquire records for a member, and return them.
+        """Acquire records for a member, and return the acquired runs.
 
-        The caller has read record batches of the log, from the offset `first_available` on. `batches` contains the
-        range of offsets of each batch. `aborted` contains the ranges of offsets that belong to aborted transactions.
-        The group must not deliver these records.
+        Before this call, the caller has read batches from the log, beginning at the offset `first_available`. For each
+        batch, `batches` contains a range of offsets.
+
+        `aborted` contains the ranges of offsets that belong to aborted transactions. The method archives these offsets,
+        so that the group never delivers their records.
         """
         self._archive_gap(batches[0].start)
         for skipped in aborted:
@@ -185,7 +199,11 @@ class InFlightRecords:
         return acquired
 
     def _archive_gap(self, first: int) -> None:
-        """Archive the Available offsets below `first`, because the log has no records at these offsets."""
+        """Archive all offsets from `first_available` to `first` - 1.
+
+        The caller has read the log from `first_available` on, and the first batch begins at `first`. So the log has no
+        records between these two offsets, for example because of compaction.
+        """
         gap_start = self.first_available
         if first > self.next_offset:
             self._append(first - 1, DeliveryState.AVAILABLE, 0)
@@ -205,12 +223,13 @@ class InFlightRecords:
     def acknowledge(
         self, member: str, batches: Sequence[Acknowledgement], *, limit: int, lock_duration: int, now: int
     ) -> None:
-        """Handle the acknowledgements of a member: it accepts, rejects or releases records that it has acquired.
+        """Handle the acknowledgements of a member for records that it has acquired.
 
-        The group usually delivers a released record again. But if the record was already delivered `limit` times, its
-        state becomes Archived, and the group never delivers it again. A member can also renew its lock on a record.
+        A member can accept, reject or release a record, or renew its lock on the record. The group delivers a released
+        record again. But if the group has already delivered it `limit` times, the record becomes Archived instead, and
+        is never delivered again.
 
-        If this method raises INVALID_RECORD_STATE or INVALID_REQUEST, it has changed nothing.
+        Raises INVALID_RECORD_STATE or INVALID_REQUEST. In both cases, the method has not changed anything.
         """
         current = [batch for batch in batches if batch.last >= self.start_offset]
         for batch in current:
@@ -269,9 +288,10 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return the changes of delivery states that the share coordinator must store, or None if it must store none.
+        """Return the changes since the previous call that the share coordinator must store, or None without changes.
 
-        Each call returns only the changes that were made after the previous call.
+        The share coordinator stores the start offset and the delivery states, but not the state Acquired. After a
+        restart, an acquired record is Available again.
         """
         if not self._changed and self._stored_start == self.start_offset:
             return None
@@ -301,9 +321,10 @@ class InFlightRecords:
         return changed
 
     def _split(self, offset: int) -> int:
-        """If a run (a range of records) contains `offset`, split it there.
+        """Make sure that no run contains both `offset` and the offset before it. Return the index of a run.
 
-        Return the index of the first run that begins at or after `offset`.
+        A run is a range of records. If a run begins before `offset` and contains `offset`, the method splits this run
+        into two. The result is the index of the first run that begins at or after `offset`.
         """
         position = bisect_right(self._runs, offset, key=lambda run: run.first) - 1
         run = self._runs[position] if position >= 0 else None
@@ -331,7 +352,11 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return `run` with the state that follows `event`. If `delivery_count` is negative, the count does not change."""
+    """Return the run as it is after an event, for example after a member has accepted its records.
+
+    The table `DELIVERY_STATES` determines the new delivery state. If `delivery_count` is negative, the run keeps
+    its delivery count.
+    """
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)
 

@@ -4,10 +4,11 @@ A Kafka Streams application reads topics, writes topics, and stores states, such
 the application uses a consumer group. One member of the group computes the assignment, and the broker only passes it
 on. The application also creates its internal topics itself.
 
-In a *streams group*, the broker computes the assignment itself. The broker knows the topology of the application,
-creates the internal topics, and assigns tasks, not partitions, to the members. The steps are the same as in a KIP-848
-group (`hmb.coordinator.consumer`): a change increases the group epoch, the broker computes a target assignment, and
-each member moves to this target. This drawing shows the modules that handle a heartbeat:
+In a *streams group*, the broker computes the assignment. A member sends the topology of the application: its
+parts (subtopologies), and the topics between them. The broker creates the internal topics, and assigns *tasks*
+to the members. A task is one subtopology for one partition number. As in a KIP-848 group
+(`hmb.coordinator.consumer`), a change increases the group epoch. The broker then computes a target assignment,
+and each member moves to its target. This drawing shows the modules that handle a heartbeat:
     member     topology, owned tasks   ->  group  ->  topics     checks the topics, and names the missing ones
                <-  tasks, statuses           |    ->  assignor   computes the target
                                              |

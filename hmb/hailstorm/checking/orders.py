@@ -30,10 +30,10 @@ MAX_LATE_SHARE = 0.25  # the largest share of late records that is no problem
 
 @dataclass
 class Observed:
-    """The observations of the check about one spout or bolt, in its first run of the topology.
+    """The values that the check observed at one spout or bolt while it ran the topology for the first time.
 
     tuples   the tuples that the spout made, or that the bolt received
-    changed  messages about functions that returned different values when they were called twice with the same arguments
+    changed  messages about functions that returned different values for the same arguments
     raised   the exceptions that the function `convert` of a spout raised
     """
 
@@ -64,10 +64,11 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
 
 
 def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
-    """Return how many of the `records` are late and are therefore left out: spout name -> number of late records.
+    """Return the number of late records for each spout, by the name of the spout.
 
-    A spout reads a topic. A record is late if its event time is too far below the newest event time of its partition.
-    Spouts without late records are not in the result.
+    A spout reads the records of a topic, and leaves out late records. A record is late if its event time is too far
+    before the newest event time in its partition. If a spout has no late records, the result does not contain the
+    spout.
     """
     found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
     return {name: count for name, count in found.items() if count}
@@ -86,7 +87,10 @@ def _late_problems(topology: Topology, records: Mapping[str, Partitions], first:
 
 
 def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: Seen, seed: int) -> Iterator[str]:
-    """Yield the problems of one spout or bolt (`node`). `_order_problems` finds problems with the order of events."""
+    """Yield the problems of one spout or bolt (`node`). `seen` contains its tuples from the first run.
+
+    Another function, `_order_problems`, checks whether the results depend on the order of events.
+    """
     tuples = seen[node.name].tuples
     changed = seen[node.name].changed[:1]
     yield from changed
@@ -129,9 +133,9 @@ def _grouping_problems(node: Declaration, bolt: Bolt, tuples: list[Any]) -> Iter
 
 
 def _keys(bolt: Bolt, item: Any) -> list[Any]:
-    """Return a list with one element: the key under which the bolt stores the tuple `item` in its state.
+    """Return the key under which the bolt stores the tuple `item` in its state, as a list with one element.
 
-    The list is empty if the bolt's state has no keys, or if this function cannot find the key of the tuple.
+    Return an empty list if the bolt's state has no keys, or if the function cannot find the key.
     """
     if bolt.key is not None:
         return [bolt.key(item)]
@@ -148,9 +152,12 @@ def _keys(bolt: Bolt, item: Any) -> list[Any]:
 def _order_problems(
     topology: Topology, records: Mapping[str, Partitions], first: SimulationResult, seed: int, broken: set[str]
 ) -> Iterator[str]:
-    """Yield a problem for the first bolt whose result depends on the order of events.
+    """Yield a problem if the result of a bolt depends on the order of events.
 
-    If this bolt is in `broken`, yield no problem, because the check has already reported a problem of this bolt.
+    The function runs the topology several times, each time with another order of events, and compares the results
+    with the results in `first`. It stops at the first bolt whose result differs, because later bolts receive tuples
+    from this bolt. If the bolt is in `broken`, the check has already reported a problem of the bolt, so the
+    function yields nothing. If a run fails, the function yields the error as a problem.
     """
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):

@@ -6,31 +6,37 @@ b and c:
     merge(merge(a, b), c) == merge(a, merge(b, c))    associativity
     merge(a, b) == merge(b, a)                        commutativity
 
-Three examples of commutative monoids are whole numbers with 0 and +, sets with the empty set and union, and maps whose
-values belong to a commutative monoid. The state of a bolt (a step of a topology) belongs to a commutative monoid. It is
-the merge of many small states, one for each tuple that the bolt has processed. In a commutative monoid, neither the
-order nor the grouping of merges changes the result. A bolt may therefore process its tuples in any order. If it
-processes some tuples again after a crash, their order may differ from the first time.
+Here are three examples of commutative monoids:
+- whole numbers: `merge` is +, and the empty state is 0
+- sets: `merge` is the union, and the empty state is the empty set
+- maps whose values belong to a commutative monoid: `merge` merges the values of equal keys, and the empty state
+  is the empty map
 
-A snapshot belongs to a clock C, which contains an offset for each partition. A tuple is below C if the offset of its
-record is below the offset of C, and above C otherwise. While the topology takes the snapshot, a bolt receives tuples
-below C and tuples above C interleaved. The bolt merges the tuples below C into a state A. The tuples above C wait.
+A bolt (a step of a topology) computes a small state from each tuple, and merges all these states. The result is
+the state of the bolt. The order of the merges does not change the result, so a bolt can process its tuples in
+any order. After a crash, the bolt processes some tuples again. Their order can then differ from the first time.
 
-When the state A is complete, the bolt saves A as its snapshot at clock C. During the save, the bolt merges the waiting
-tuples and all later tuples into a second state B. The bolt then continues with merge(A, B), as if it had never split
-its state.
+Each snapshot has a clock C, which contains an offset for each partition. A tuple comes from a record of one
+partition. The tuple is *below C* if the offset of this record is smaller than the partition's offset in C.
+Otherwise, the tuple is *above C*. While the topology takes a snapshot, a bolt receives tuples of both kinds, in
+any order. The bolt merges the tuples below C into a state A. The tuples above C must wait.
 
-After a crash, each bolt loads its state from a snapshot. The snapshot has a clock, which contains one offset for each
-partition, and the loaded state covers the tuples from records below these offsets. The bolt then receives all other
-tuples, also those that it had already received before the crash. They may arrive in another order than before, but the
-order of merges does not matter. The bolt therefore reaches the same state as in a run without a crash.
+When the bolt has merged all tuples below C, it saves the state A as its snapshot at clock C. Meanwhile, it
+merges the waiting tuples and all later tuples into a second state B. After the save, the bolt continues with
+merge(A, B). This is the same state as if the bolt had merged all tuples into one state.
+
+After a crash, each bolt loads its state from the snapshot at a clock C. This state contains the tuples below C.
+The bolt then receives all other tuples. It had received some of them before the crash, but the loaded state
+does not contain them. The tuples may arrive in a different order than before. The order of merges does not
+matter, so the bolt reaches the same state as without the crash.
 
 Two kinds of states look like commutative monoids, but are not:
-- Floats under addition. This addition is not associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and
-  `FloatSum` therefore add floats exactly.
-- A map of sums that keeps only its n largest entries. Such a map forgets partial sums. `TopN` therefore keeps the
-  largest value of each key and adds nothing. Its result is correct only if the value of a key never becomes smaller,
-  and `TopN` does not check this.
+- Floats with the operation +. This operation is not associative, because floats are rounded: (0.1 + 0.2) + 0.3
+  differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats without rounding.
+- A map of sums that keeps only its n largest entries. If such a map removes the entry of a key, it loses the
+  sum so far. Later values of this key then give a wrong sum. `TopN` therefore adds nothing: it keeps the
+  largest value of each key. Its result is correct only if the value of a key never decreases. `TopN` does not
+  check this.
 
 Users can define monoids of their own. The function `hailstorm.check` tests such a monoid: it searches for states that
 break one of the three laws (identity, associativity, commutativity).

@@ -1,12 +1,15 @@
 """Monoids for collections of values: sets, maps of states, and the value with the highest version.
 
-`MapOf(Sum())` is the state of the Hailstorm paper's word count: a map from words to counts. A word that is not in the
-map has the count 0. A map whose values belong to a monoid is a monoid, too, because two maps merge key by key. The keys
-of the map are usually the keys by which the topology groups tuples. Each instance of a bolt then holds a map of its own
-keys, and all these maps together contain every key once.
+For example, the word count in the Hailstorm paper has the state `MapOf(Sum())`: a map from words to counts. If the map
+does not contain a word, the word has the count 0. If the values of the map belong to a monoid, the map is a monoid,
+too, because two maps merge key by key.
 
-While a bolt takes a snapshot, its state is split into two maps. `MapOf.view` then returns a `MergedMap`, which copies
-neither map. When a bolt reads a key, the `MergedMap` looks up this key in both maps.
+The keys of the map are usually the keys by which the topology groups tuples. Each instance of a bolt then has a map
+with its own keys, so each key is in the map of only one instance.
+
+While a bolt takes a snapshot, it keeps its state in two maps. To read both maps as one, the bolt calls `MapOf.view`.
+This method returns a `MergedMap`, and copies neither map. When the bolt reads a key, the `MergedMap` looks up this key
+in both maps.
 """
 
 from __future__ import annotations
@@ -111,12 +114,14 @@ class SetOf(Monoid[set[Any]]):
 
 
 class Newest(Monoid[tuple[Any, Any] | None]):
-    """The value with the highest version. A state is (version, value); None is the empty state.
+    """The value with the highest version. A state is a pair (version, value), or None if it is empty.
 
-    A bolt with `Newest` can receive the running results of another bolt if the versions of each key only grow. For
-    example, a running mean can use the number of its values as its version. Two values of one key with the same version
-    should be equal. If they differ, the monoid keeps the value with the larger encoding. The result then does not
-    depend on the order of merges, as commutativity requires.
+    Another bolt can send its result again and again, for example a mean after each tuple. A bolt with `Newest`
+    keeps only the last result of each key. For this, the version of a key must only grow. For example, the version
+    of a mean can be the number of its values.
+
+    Two values of one key with the same version should be equal. If they differ, the monoid compares the encoded
+    values, and keeps the larger one. So the result does not depend on the order of merges.
     """
 
     def empty(self) -> None:

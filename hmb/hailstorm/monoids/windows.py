@@ -1,10 +1,11 @@
 """Monoids for windows of event time: each window has a state of its own, which contains the values in this window.
 
 The *event time* of a tweet is the time when it was written, in ms since 1970. A topology processes the tweet later, and
-after a crash perhaps a second time. The question "how many tweets contain #love in each hour" must have the same answer
-in both cases, so the hours are hours of event time. A *window* is an interval of event time, for example one hour. A
-bolt with windows keeps a separate state for each window, for example a count. Three types of windows exist, here with
-duration 60 and step 30:
+after a crash perhaps a second time. For example, a topology counts the tweets with #love in each hour. The counts must
+not depend on when the topology processes a tweet, so the hours are hours of event time.
+
+A *window* is an interval of event time, for example one hour. A bolt with windows keeps a separate state for each
+window, for example a count. Three types of windows exist, here with duration 60 and step 30:
     Tumbling(duration)         [0, 60) [60, 120) ...                 each time is in one window
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in duration / step windows, here in 2
     Sessions(gap)              a session ends when no value of its key follows within `gap` ms
@@ -13,15 +14,15 @@ A stream does not end, so a map of windows would grow forever. An *event-time wa
 an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
 module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records.
 
-**Late values.** The *event-time watermark* W of a bolt is the event time before which the bolt expects no more values.
-When a snapshot begins, the bolt drops the windows that end at or below W. The bolt has already sent the results of
-these windows to the next node, for example the count 500 of one window. A late value for this window can still arrive.
-The bolt does not merge the late value into the dropped window. Otherwise, the window would begin again without its old
-count. The bolt would send the count 1, and the next node could replace 500 by 1.
+**Late values.** The *event-time watermark* W of a bolt is a time. The bolt expects no more values with an event time
+before W. When a snapshot begins, the bolt drops the windows that end at or below W. A late value for a dropped window
+can still arrive, but the bolt leaves it out. For example, the bolt has sent the count 500 of a window to the next node,
+and has dropped the window. If the bolt merged a late value into this window, the window would begin again with the
+count 1. The bolt would send this count, and the next node could replace 500 by 1.
 
-With sliding windows, one value belongs to several windows, and the bolt may have dropped only some of them. The bolt
-then merges the value into the other windows. It counts a value as late, and leaves it out, only if it has dropped all
-windows of this value.
+With sliding windows, one value belongs to several windows. When the value arrives, the bolt may have dropped some of
+these windows, but not all. The bolt then merges the value into the remaining windows. Only if the bolt has dropped all
+windows of the value, it counts the value as late and leaves it out.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -41,10 +42,11 @@ Session = tuple[int, int, Any]  # the first and the last event time in ms, and t
 
 
 class WindowsOf(MapOf):
-    """The base class of `Sliding` and `Sessions`. Their states contain windows, and a bolt can drop old windows.
+    """The base class of the monoids for windows: `Sliding` and `Sessions`.
 
-    A window is an interval of event time, and its content is the state of the values in this interval. `Sliding` maps
-    the start of each window to the content of the window. `Sessions` maps each key to a list of its sessions.
+    A window is an interval of event time. The *content* of a window is the state of the values in this interval,
+    for example a count. A state of `Sliding` maps the start of each window to the window's content. A state of
+    `Sessions` maps each key to a list of the key's sessions. A bolt can remove old windows from both.
     """
 
     @abstractmethod
@@ -64,8 +66,8 @@ class WindowsOf(MapOf):
 class Sliding(WindowsOf):
     """Windows of event time, each `duration` ms long. A new window starts every `step` ms, so windows can overlap.
 
-    A state of this class is a map. It maps the start of each window (ms) to the content of the window, for example a
-    map of counts. The parameter `values` defines what a content is, and how two contents are merged.
+    A state maps the start of each window (ms) to the content of the window. The parameter `values` is the monoid of
+    the contents. For example, with `Sum()` the content of a window is a sum.
     """
 
     def __init__(self, duration: int, step: int, values: Monoid[Any]) -> None:
@@ -79,10 +81,10 @@ class Sliding(WindowsOf):
         return range(time - time % self.step, time - self.duration, -self.step)
 
     def lift(self, value: Any) -> dict[int, Any]:
-        """Return a map with one entry for each window that contains the event time of a tuple.
+        """Return a map with one entry for each window to which a tuple belongs: start of the window -> its content.
 
-        The argument `value` is the pair (event time, value) of the tuple. The key of each entry is the start of the
-        window. The content of the window contains only this value.
+        `value` is a pair: the event time and the value of the tuple. The content of each window contains only this
+        value.
         """
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
@@ -114,14 +116,14 @@ class Tumbling(Sliding):
 class SessionList(Monoid[list[Session]]):
     """The sessions of one key, as a list in order of time. Each session has its first and last event time and a state.
 
-    For each tuple, a bolt calls `absorb`, which adds the tuple to the bolt's own list. The method finds the position
-    in the list by bisection, so its time grows only with the logarithm of the number of sessions. If the tuple begins
-    a new session, Python moves the pointers of all later sessions. This takes about 1 us for 10,000 sessions. The
-    method `merge` would copy the whole list for each tuple.
+    For each tuple, a bolt calls `absorb`, because `merge` would copy the whole list. `absorb` changes the bolt's
+    own list. It finds the position by bisection, so a search in a long list is also fast. If the tuple begins a new
+    session, Python moves the pointers of all later sessions. For 10,000 sessions, this takes about 1 us.
 
     During a snapshot, a bolt has two lists. The method `view` shows them as one list, and copies neither of them.
 
-    Invariant: two sessions of a list are at least `gap` ms apart, because `merge` and `absorb` join closer sessions.
+    Invariant: two sessions of a list are at least `gap` ms apart, because `merge` and `absorb` join closer
+    sessions.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
@@ -172,7 +174,8 @@ class SessionList(Monoid[list[Session]]):
 class MergedSessions(Sequence[Session]):
     """A read-only list that shows two lists of sessions of one key as if they were merged.
 
-    `at(time)` merges only the sessions near this time. The first call of any other method merges both lists.
+    Usually, `at(time)` merges only the sessions near this time. If no session contains the time, or if a caller
+    uses another method, the object merges the two lists. It does this only once.
     """
 
     def __init__(self, monoid: SessionList, a: list[Session], b: list[Session]) -> None:
@@ -219,10 +222,12 @@ class MergedSessions(Sequence[Session]):
 class Sessions(WindowsOf):
     """Sessions by key: a session ends if its key has no value for `gap` ms.
 
-    A state maps each key to the list of its sessions. The time for one tuple grows with the logarithm of the number of
-    sessions of its key, so sessions are about as fast as tumbling windows. The bolt holds every session in memory until
-    the event-time watermark is `gap` ms above the end of the session. A long `allowed_lateness` of a spout delays the
-    watermark, so the bolt holds more sessions.
+    A state maps each key to the list of its sessions. To add a tuple, the bolt searches this list by bisection, so
+    sessions are about as fast as tumbling windows.
+
+    The bolt keeps a session in memory until no more values can belong to it. This is so when the event-time
+    watermark is `gap` ms above the session's end. If the spout has a long `allowed_lateness`, the watermark grows
+    later, so the bolt keeps more sessions.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

@@ -25,22 +25,22 @@ class EpochStore(Protocol):
     """The operations of a snapshot store that the negotiator uses."""
 
     def begin_epoch(self) -> int:
-        """Begin a new epoch, and return its number, which is larger than the number of every earlier epoch.
+        """Begin a new epoch (a start of the topology), and return its number. It is larger than all earlier numbers.
 
-        After this call, the store refuses snapshots of earlier epochs.
+        After this call, the snapshot store refuses snapshots of earlier epochs.
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest complete clock, or None if no clock is complete.
+        """Return the clock of the newest complete snapshot, or None if no snapshot is complete.
 
-        A clock is complete if the store has recorded that every processor has a snapshot at this clock.
+        The clock contains one offset for each partition. The snapshot covers the records below these offsets. It is
+        complete if the store has recorded that every processor has saved its part.
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record that the snapshot at `clock` is complete, and delete all other snapshots.
+        """Record that every processor has saved its part of the snapshot at `clock`. Delete all other snapshots.
 
-        A snapshot at `clock` covers the records below the offsets that `clock` contains. The snapshot is complete if
-        every processor has saved its part.
+        `clock` contains one offset for each partition. The snapshot covers the records below these offsets.
 
         Raises StaleEpochError if an epoch (a start of the topology) newer than `epoch` has begun.
         """
@@ -49,7 +49,8 @@ class EpochStore(Protocol):
 class Negotiator:
     """Leads one topology from phase to phase: starts the processors, takes snapshots, and recovers after a crash.
 
-    `snapshots` counts the complete snapshots. `why` is the reason why the present epoch began.
+    `snapshots` is the number of snapshots that this negotiator has completed. `why` is the reason for the newest
+    start of the processors, for example that a processor did not answer.
     """
 
     steps = STEPS
@@ -67,12 +68,12 @@ class Negotiator:
     def step(self, view: RegistryView) -> MasterState | None:
         """Act on at most one event, and return the new master state. The table `steps.STEPS` lists the possible events.
 
-        Return None if none of these events has occurred. Also return None if another negotiator has begun a newer
-        epoch, because the snapshot store then refuses the epoch of this negotiator.
+        Return None if no event has occurred. Also return None if the snapshot store refuses the epoch of this
+        negotiator, because another negotiator has begun a newer one.
 
         Raises SnapshotError if the store cannot record the start of an epoch. If the store cannot record that a
-        snapshot is complete, this method raises no error: the topology continues without this snapshot. But if the
-        topology ends with this snapshot, the new master state contains the error.
+        snapshot is complete, this method raises no error. The topology continues without this snapshot. If it was the
+        last snapshot before the end of the topology, the topology ends, and the new master state contains the error.
         """
         situation = self._situation(view)
         for step in self.steps:
@@ -167,9 +168,9 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Continue without the present snapshot, because the store cannot record it as complete. `why` is the reason.
+        """Let the topology continue after the store has failed to record the present snapshot as complete.
 
-        If the topology wanted to end with this snapshot, end it with an error instead.
+        `why` is the reason for the failure. If the topology was about to end after this snapshot, end it with an error.
         """
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         self._is_behind = True

@@ -1,16 +1,17 @@
 """Keeps the outputs of a sink in memory until a snapshot of all processors includes them. Then the sink writes them.
 
-A snapshot has a clock C, which contains an offset for each partition. An output is *below C* if it comes from a record
-below the offset of its partition. A snapshot is *complete* when every processor has saved its state at C. After a
-crash, the topology then continues from C or from a later clock, and never computes the outputs below C again. The sink
-can therefore write these outputs.
+A snapshot has a clock C, which contains an offset for each partition. An output comes from a record of one
+partition. The output is *below C* if the offset of this record is smaller than the partition's offset in C. A
+snapshot is *complete* when every processor has saved its state for clock C. If the topology crashes later, it
+continues from C or from a later clock. It never computes the outputs below C a second time. These outputs are
+therefore final, and the sink can write them.
 
-A sink that holds outputs back also saves these outputs in its own snapshots. Otherwise a crash of the sink would lose
-them. After the crash, the bolts continue from a snapshot, and never again send the outputs that they sent before this
-snapshot.
+A sink that holds outputs back must also save them in its own snapshots. After a crash, the bolts continue from
+a snapshot, and do not send the outputs before this snapshot again. Outputs that are only in the memory of the
+sink would therefore be lost.
 
-In this example, the sink receives two outputs and then takes part in a snapshot at clock C. The output t comes from an
-offset below C, and the output u comes from an offset at or above C:
+In this example, the sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
+t is below C, and the output u is not. Each row of the table shows what happens to one output:
     arrives      held by the sink     saved in the snapshot at C     when C is complete
     t            t                    t                              the sink writes t, and no longer holds it
     u            t, u                 -                              the sink still holds u
@@ -47,18 +48,19 @@ class HeldOutputs:
         self.partitions += [payloads.partition] * len(payloads)
 
     def up_to(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs below `clock`, as a new object.
+        """Return a new object that contains only the outputs below `clock`.
 
-        `clock` contains an offset for each partition. An output is below `clock` if it comes from a record below the
-        offset of its partition.
+        `clock` contains an offset for each partition. An output comes from a record of one partition. The output is
+        below `clock` if the offset of this record is smaller than the partition's offset in `clock`.
         """
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs that are not below `clock`, as a new object.
+        """Return a new object that contains all outputs except those below `clock`.
 
-        `clock` contains an offset for each partition. An output is below `clock` if it comes from a record below the
-        offset of its partition. The result also contains all outputs of partitions that are not in `clock`.
+        `clock` contains an offset for each partition. An output comes from a record of one partition. The output is
+        below `clock` if the offset of this record is smaller than the partition's offset in `clock`. If `clock` does
+        not contain a partition, no output of this partition is below `clock`.
         """
         return self._select(clock, is_included=False)
 

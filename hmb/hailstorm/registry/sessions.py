@@ -14,10 +14,10 @@ Watch = Callable[[str, bytes | None], None]  # takes a path and its new value; t
 
 
 class SessionExpiredError(HailstormError):
-    """The operation failed because its session with the registry has expired or does not own the node.
+    """The error of a registry operation whose session has expired, or whose session does not own the node to write.
 
-    A node is an entry of the registry. When a session expires, the registry removes all nodes that the session has
-    created, and the session cannot write any more.
+    A node is an entry of the registry. It belongs to the session that created it. When a session expires, the
+    registry removes all nodes of this session, and the session can no longer write.
     """
 
 
@@ -27,7 +27,10 @@ def session_expired(name: str) -> SessionExpiredError:
 
 
 def foreign_node(name: str, path: str) -> SessionExpiredError:
-    """Return the error for a write of the session `name` to a node that does not belong to this session."""
+    """Return the error for a session that tries to write a node that it does not own.
+
+    `name` is the name of the session, and `path` is the path of the node.
+    """
     return SessionExpiredError(f"{name}: the node {path} does not belong to this session")
 
 
@@ -41,20 +44,21 @@ class RegistrySession(Protocol):
         """
 
     def write(self, path: str, value: bytes) -> None:
-        """Change the value of a node of this session.
+        """Change the value of a node that this session has created.
 
-        Raises SessionExpiredError if the session has expired, or if the node belongs to another session.
+        Raises SessionExpiredError if the session has expired, or if this session does not own the node.
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:
-        """Call `watch` with every node whose path begins with `prefix`, and then with each change of such a node.
+        """Call the function `watch` for each node whose path begins with `prefix`, and again when such a node changes.
 
-        The calls come from one thread and in order, until the session ends. `watch` must not block.
+        `watch` receives the path and the value of the node. It must not block. For each node, the calls come one after
+        the other, in the order of the changes, until the session ends.
         """
 
     @property
     def is_alive(self) -> bool:
-        """Whether the session is still open, as far as this process knows.
+        """Whether this process still considers the session open. The registry may already have ended the session.
 
         When a session ends, the registry removes the nodes (entries) that the session has created.
         """

@@ -1,19 +1,22 @@
 """Apache ZooKeeper as the registry, as in the Hailstorm paper.
 
-The nodes of a topology are nodes of ZooKeeper:
+ZooKeeper stores small entries, which it calls *nodes*. The nodes of a topology are *ephemeral*: ZooKeeper deletes such
+a node when the session that created it ends. For example, a topology with the processor `count-0` has these nodes:
     /hailstorm/<topology>/master              ephemeral
     /hailstorm/<topology>/living/count-0      ephemeral
 
-ZooKeeper has the sessions, ephemeral nodes and watches that a registry needs (module `sessions`). Each session is a
-separate ZooKeeper client, so ZooKeeper removes the nodes of this session when the client ends.
+A registry needs sessions, nodes that disappear with their session (*ephemeral* nodes), and functions that are called
+when a node changes (*watches*; see the module `sessions`). ZooKeeper has all three. Each session uses its own ZooKeeper
+client. When the client stops, ZooKeeper removes the nodes of its session.
 
-ZooKeeper counts the writes to each node as the node's version. A session remembers the version that a node had after
-the session's own last write. Its next write contains this version. ZooKeeper refuses the write if the node now has a
-different version, for example because another session has created the node again.
+Each ZooKeeper node has a version, which grows with each write to the node. After a session has written to a node, it
+remembers the new version, and sends this version with its next write. If the node has another version by then,
+ZooKeeper refuses the write. For example, another session may have created the node again.
 
-When a ZooKeeper session has expired, the client library kazoo automatically opens a new session. A processor must not
-continue with the new session: ZooKeeper has removed the nodes (entries) of the old session, so the processor counts as
-lost. A `ZooKeeperSession` therefore ends when kazoo reports an expired session, or when an operation fails.
+When a ZooKeeper session expires, ZooKeeper removes the nodes (entries) that the session has created. The node of a
+processor shows that the processor is alive. Without this node, the processor counts as lost, and must not continue. But
+the client library kazoo automatically opens a new session. A `ZooKeeperSession` therefore ends when kazoo reports an
+expired session, or when an operation fails.
 
 This module needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (the paper uses the
 library hzk).

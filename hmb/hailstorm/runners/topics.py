@@ -55,9 +55,11 @@ class SourceTopics:
                 )
 
     def fingerprint(self, processors: Processors) -> dict[str, Any]:
-        """Return the values that must not change between the save of a snapshot and its load.
+        """Return a description of the topology: its shape, and the ids of the topics that it reads.
 
-        The values are the shape of the topology and the ids of its topics.
+        A snapshot store saves this description. It refuses a topology with a different description, because this
+        topology could not use the snapshots. For example, a topic that was deleted and created again has a different
+        id.
         """
         shape = processors.fingerprint()
         known = {name: topic_id for name, topic_id in self.ids.items() if topic_id != NO_ID}
@@ -82,8 +84,8 @@ def _numbers(partitions: Iterable[Any]) -> list[int]:
 class CheckedStore:
     """A snapshot store that checks the topics before it records a snapshot as complete.
 
-    If a topic was deleted and created again since the start, a snapshot may contain records of the old topic and of the
-    new topic. The store then never records this snapshot as complete.
+    If a topic is deleted and created again while the topology runs, a snapshot can mix data of the old topic and
+    the new topic. The check then fails, and the store does not record this snapshot as complete.
     """
 
     def __init__(self, store: SnapshotStore, topics: SourceTopics) -> None:

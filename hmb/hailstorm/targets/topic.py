@@ -1,19 +1,20 @@
-"""A target that writes outputs as records to a topic, and the progress of the sink as offsets of a consumer group.
+"""A target that writes the outputs of a sink to a topic, and the sink's progress as offsets of a consumer group.
 
-A transaction of Kafka's protocol can write records to partitions and commit offsets of a consumer group. Either all of
-these writes take effect, or none of them. A clock is a set of offsets, one for each partition, so it can be committed
-as the offsets of a group. The committed offsets of the group `hailstorm-<topology>-<sink>` are therefore the clock of
-the sink's last transaction. Kafka's own tools and the command `hmb groups` show this progress of the sink:
+A Kafka transaction can write records and also commit offsets of a consumer group. Either all of this takes effect, or
+nothing. The progress of a sink is a *clock*: one offset for each partition that the topology reads. So each transaction
+of the sink commits its clock as the offsets of the group `hailstorm-<topology>-<sink>`. Kafka's own tools and the
+command `hmb groups` show these offsets:
     hmb groups describe hailstorm-trending-out-0
 
-When a sink starts, `init_transactions` fences an older producer with the same transactional id. `init_transactions`
-also waits until the last transaction of the older producer has committed or aborted. The offsets that the sink reads
-after this call are therefore final.
+When a sink starts, an older process of the same sink may still be running. The method `init_transactions` *fences* the
+older process's producer: the broker then refuses its requests. The method also waits until the older producer's last
+transaction has committed or aborted. After this, the older process cannot change the offsets any more, so the sink can
+read them.
 
-A topic can be deleted, and created again with the same name. The committed offsets would then still say that the
-outputs are written, although the new topic does not contain them. Each committed offset therefore has the id of the
-topic as its metadata. The target compares this id with the present id when it starts, and in each transaction. Brokers
-older than Kafka 2.8 have no topic ids, so the target cannot compare them there.
+A topic can be deleted and created again with the same name. The new topic does not contain the old outputs, but
+according to the committed offsets, the sink has already written them. To detect this, the target stores the id of the
+topic as the metadata of each committed offset. It compares this id with the topic's present id when it starts, and in
+each transaction. Brokers older than Kafka 2.8 have no topic ids, so the target cannot detect a new topic there.
 
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """
@@ -35,9 +36,9 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; 
 class TopicTarget:
     """A target that writes the outputs of a sink to a topic.
 
-    The clock of the sink contains one offset for each partition that the topology reads. The topic contains the outputs
-    of all tuples below these offsets. The target writes outputs and commits these offsets in one transaction. It
-    commits them as the offsets of a consumer group.
+    The clock of the sink contains one offset for each partition that the topology reads. The sink has processed all
+    tuples below these offsets. In one transaction, the target writes outputs to the topic, and commits the clock as
+    the offsets of a consumer group. So the topic contains the outputs of all tuples below the committed offsets.
 
     bootstrap_servers   the addresses of brokers
     topic               the topic for the outputs

@@ -1,8 +1,9 @@
 """Reads batches with Fetch requests, for a page that cannot read the broker's files.
 
-A Fetch response contains whole batches, byte by byte as the broker stores them. So for a batch of any broker, the page
-can show three things: the header, the records, and the bytes with a note on each field. The page does not know the
-position of the batch in its segment, so it identifies the batch by its first offset.
+A Fetch response contains whole batches, with exactly the bytes that the broker stores. So the web page can show
+a batch of any broker: its header, its records, and its bytes with an explanation of each field. The response
+does not contain the position of the batch in its segment. The page therefore identifies a batch by the batch's
+first offset.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Reads the state of brokers through their APIs: brokers, topics, offsets, sizes and producers.
 
-For example, ListOffsets returns the log start offset 0, the last stable offset 340 and the high watermark 351 of
-orders-0. DescribeLogDirs returns the size of the partition. The state then contains a `PartitionInfo` with these
-numbers, and with no segments.
+For example, the reader sends ListOffsets requests for the partition orders-0. The responses contain the log
+start offset 0, the last stable offset 340 and the high watermark 351. A DescribeLogDirs response contains the
+size of the partition. The reader stores these numbers in a `PartitionInfo`. Its list of segments is empty,
+because no API describes segments.
 """
 
 from __future__ import annotations
@@ -113,7 +114,11 @@ class RemoteBroker:
 
 
 def attempt(missing: dict[str, str], part: str, read: Callable[[], T]) -> T | None:
-    """Return the result of `read`. If a broker returns an error, store the error in `missing`, and return None."""
+    """Call the function `read` and return its result. If a broker returns an error, return None.
+
+    `missing` maps each part of the state that cannot be read to the reason. After an error, the function stores the
+    error message in `missing`, under the key `part`.
+    """
     try:
         return read()
     except KafkaError as error:
@@ -160,7 +165,7 @@ class _Topics:
         return attempt(self._missing, "last stable offset" if isolation == "read_committed" else "offsets", read) or {}
 
     def _sizes(self) -> dict[TopicPartition, int]:
-        """Return the size of each partition. Of several replicas, the largest one counts."""
+        """Return the size of each partition. If a partition has several replicas, the largest size is returned."""
         sizes: dict[TopicPartition, int] = {}
         for directories in cluster.describe_log_dirs(self._brokers).values():
             for directory in directories:

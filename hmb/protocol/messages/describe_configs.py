@@ -8,10 +8,13 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The resources whose settings the client asks for.
 
-    A null `configuration_keys` asks for all settings of the resource. From version 1 on, the client can ask for the
-    synonyms of a setting: all places that define its value (KIP-226). From version 3 on, the client can ask for the
-    documentation of a setting (KIP-569). Version 4 uses the flexible encoding (KIP-482). Version 2 has the same layout
-    as version 1.
+    If `configuration_keys` is null, the client asks for all settings of the resource.
+
+    - Version 1 adds `include_synonyms`. The synonyms of a setting are all places that contain a value for it, for
+      example the topic and the broker (KIP-226).
+    - Version 2 has the same layout as version 1.
+    - Version 3 adds `include_documentation`, which asks for the documentation of each setting (KIP-569).
+    - Version 4 uses the flexible encoding (KIP-482).
     """
 
     class DescribeConfigsResource(Struct):
@@ -27,10 +30,14 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The settings of each resource.
 
-    In version 0, the flag `is_default` shows whether a value is the default. Version 1 replaces this flag by the source
-    of the value, and adds the synonyms of each setting. A synonym is a place that defines a value, for example
-    the topic, the broker or the default. The first synonym contains the value in use. Version 3 adds the type and the documentation of each setting.
-    Version 4 uses the flexible encoding (KIP-482).
+    - Version 0: the flag `is_default` shows whether a value is the default.
+    - Version 1 replaces this flag by `config_source`, which shows where the value comes from. It also adds the
+      synonyms of each setting. A setting can have values in several places, for example in the topic, in the broker
+      and as a default. Each synonym contains one of these places and its value. The first synonym contains the value
+      in use.
+    - Version 2 has the same layout as version 1.
+    - Version 3 adds the type and the documentation of each setting.
+    - Version 4 uses the flexible encoding (KIP-482).
     """
 
     class DescribeConfigsResult(Struct):

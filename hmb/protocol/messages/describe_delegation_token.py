@@ -6,7 +6,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeDelegationTokenRequest(Request, api_key=ApiKey.DESCRIBE_DELEGATION_TOKEN, versions="1-3", flexible="2+"):
-    """The owners of the tokens to describe. Null means all owners."""
+    """The principals whose tokens the client requests.
+
+    The response contains the tokens that one of these principals owns, has created, or is allowed to renew. If the
+    list is null, the response contains the tokens of all principals.
+    """
 
     class DescribeDelegationTokenOwner(Struct):
         principal_type: str = t.string()

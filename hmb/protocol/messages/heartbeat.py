@@ -19,7 +19,7 @@ class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexib
 
 
 class HeartbeatResponse(Response, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
-    """Success, or an error code. The error REBALANCE_IN_PROGRESS means that the member must join the group again.
+    """The result of a heartbeat. The error REBALANCE_IN_PROGRESS means that the member must join the group again.
 
     Version 1 adds the throttle time. Version 4 uses the flexible encoding (KIP-482).
     """

@@ -1,8 +1,8 @@
 """InitProducerId (22): get an identity for an idempotent or transactional producer (KIP-98).
 
-The broker usually returns a new producer id. But if the broker knows the transactional id in the request, it returns
-the producer id that it assigned to this transactional id before, with a greater epoch. The greater epoch *fences* every
-older producer with this transactional id: the broker then refuses all requests of the older producer.
+The broker usually returns a new producer id. But if the broker already knows the transactional id in the request, the
+producer id stays the same, and its epoch becomes greater. The greater epoch *fences* every older producer with this
+transactional id: the broker now refuses the older producer's requests.
 """
 
 from typing import ClassVar

@@ -15,17 +15,19 @@ again. With `kafka.acks=0`, the sink does not wait for acknowledgments, so rows 
 With the option `exactlyOnce=true`, the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note that the batch is written (module `once`).
 
-With `exactlyOnce=true`, a streaming query and a batch query behave differently:
-- In a streaming query, each task writes a note together with its rows: "this batch is written". If the task runs again
-  after a crash, it finds this note, and writes no row again.
-- A batch query is one job without a query id. Within the job, each row is written once, even if Spark runs its task
-  again. If the job fails, the rows of its finished tasks stay committed. A second attempt is a new job, which writes
-  all rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`. This
-  query ends when all available records are processed.
+With `exactlyOnce=true`, Spark can repeat a task without writing its rows twice. A streaming query and a batch
+query differ if the whole query fails:
+- Streaming query: each task writes its rows together with a note, "this batch is written". After a restart of
+  the query, a repeated task finds this note, and writes nothing.
+- Batch query: some tasks may have finished before the failure, and their rows stay in the topic. If a user
+  starts the query again, Spark does not know about the first attempt. The second attempt writes all rows again.
 
-If no broker answers when a batch query starts, the query fails at once, because the address is probably wrong. If the
-broker stops later, or during a streaming query, each task waits until the broker runs again, for up to
-kafka.max.block.ms (60 s by default).
+To write the rows of a batch exactly once, even over several attempts, use a streaming query with
+`Trigger.AvailableNow`. It ends when it has processed all available records.
+
+A batch query fails at once if no broker answers at its start, because the address is probably wrong. In all
+other cases, a task waits for the broker: if the broker stops during a batch query, and always in a streaming
+query. The task waits for at most kafka.max.block.ms (60 s by default).
 
 One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
 raises an error for a data source that is written in Python.
@@ -123,11 +125,13 @@ def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> 
     """Check the options and the columns of a streaming query, and return its writer.
 
     With `exactlyOnce=true`, the function asks the broker whether it supports transactions. Spark calls the function
-    again for each batch, and the broker may be restarting at that moment. So that the query does not fail, the function
-    waits until the broker answers, for at most kafka.max.block.ms.
+    for each batch, and the broker may be restarting at that moment. The function therefore waits for the broker,
+    for at most kafka.max.block.ms.
 
-    `overwrite` has no effect, because the sink only appends rows, as Spark's Kafka connector does. Raises OptionError
-    and RowError. If no broker answers in time, raises ConnectionFailed.
+    The function ignores `overwrite`, because the sink can only append rows. Spark's Kafka connector does the same.
+
+    Raises OptionError or RowError if the options or the columns are wrong. Raises ConnectionFailed if no broker
+    answers in time.
     """
     check_schema(schema, options)
     if options.exactly_once:

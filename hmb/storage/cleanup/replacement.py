@@ -8,8 +8,9 @@ For example, a read finds a damaged batch in segment 100. `repair` makes a copy 
 empty batch instead of the damaged batch. Then the copy replaces segment 100, and the thread that has found the damage
 reads again.
 
-Compaction calls `replace` from outside the log. A repair begins in the log: `Log.read` calls `repair` when it finds
-damage, because the reader needs the repaired segment. So log.py imports this module, and not the other way round.
+`Log.read` calls `repair` when it finds damage, so that it can then read the repaired segment. log.py therefore
+imports this module. If this module also imported log.py, the import would be circular, so it does this only for
+type checks.
 
 Source: Kafka's `UnifiedLog.replaceSegments`.
 """
@@ -35,10 +36,11 @@ REPAIR_PATIENCE = 10.0  # seconds; a repair waits this long for a running compac
 
 
 def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
-    """Replace neighboring segments of the log by `new`, whose files have the suffix `.cleaned`.
+    """Replace `old`, which are neighboring segments of the log, with the segment `new`.
 
-    The caller holds the cleanup lock. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap if
-    the log already uses the new segment, but some files of the new segment could not be renamed.
+    The names of the files of `new` end in `.cleaned`, and this function renames the files. The caller must hold
+    `log.cleanup_lock`. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap if the log
+    already uses `new`, but some files could not be renamed. The broker then renames these files at its next start.
     """
     next_offset = log.log_segments.next_offset(old[-1], log.log_end_offset)
     log.log_segments.begin_replacement(old, next_offset)

@@ -10,8 +10,8 @@ contain the records that no round has compacted yet. It builds a map from each k
 record. The second pass copies the segments without the records that compaction drops (rule.py). A round also merges
 neighboring segments if they fit into one new segment.
 
-A round of compaction does not reach the end of the log. It stops at the first of these three places: the active
-segment, a segment with a record younger than `min.compaction.lag.ms`, the first record of an open transaction.
+A round stops before the segment with the log's last record, which is usually the active segment. It stops earlier at a
+segment with a record younger than `min.compaction.lag.ms`, and at the first record of an open transaction.
 
 The cleaner compacts a log in two cases. In the first case, much of the log is dirty (not compacted yet): the ratio of
 dirty bytes to all bytes that can be compacted is at least `min.cleanable.dirty.ratio`. In the second case, all records
@@ -117,9 +117,9 @@ def compactable(log: Log, first_dirty: int, now: int) -> LogToClean:
 
 
 def clean(log: Log, work: LogToClean, *, max_memory: int, now: int, throttle: Throttle) -> int:
-    """Compact a log. Return the new first dirty offset: the records from this offset on are not compacted yet.
+    """Compact a log. Return its new first dirty offset: no record from this offset on is compacted yet.
 
-    Raises OSError, KafkaError and Stopped. If an error occurs, no record is lost.
+    Raises OSError or KafkaError if the compaction fails, and Stopped if the broker stops. No record is lost.
     """
     with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, this call raises Stopped, because the log may already be closed.
@@ -140,10 +140,10 @@ def _clean(log: Log, work: LogToClean, max_memory: int, now: int, throttle: Thro
 
 
 def _map(work: LogToClean, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
-    """Return a map from each key of the dirty records (not compacted yet) to the key's last offset.
+    """Return a map from each key of the dirty records (not compacted yet) to the offset of the key's last record.
 
-    `segments` are all segments of the log. If the keys of all dirty records need more than `max_memory` bytes, the map
-    contains only the keys of the oldest dirty records. A later compaction compacts the other dirty records.
+    `segments` contains all segments of the log. If the map of all keys needs more than `max_memory` bytes, it contains
+    only the keys of the oldest dirty records. The newer records stay dirty until a later compaction.
     """
     end = work.end
     while True:
@@ -159,11 +159,11 @@ def _map(work: LogToClean, segments: Sequence[Segment], max_memory: int, limit: 
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield those batches of a segment that were not compacted yet, from the last batch to the first.
+    """Yield the dirty batches (not compacted yet) of a segment, from the last batch to the first.
 
-    The function leaves out batches of aborted transactions. To know where such a transaction begins and ends, it must
-    read the segment in order. So it first reads and checks all batches, and stores the positions of the batches to
-    yield. `map` contains the range of offsets that were not compacted yet.
+    The function skips the batches of aborted transactions. It can detect these batches only if it reads the segment
+    from the beginning to the end. So it first reads and checks all batches, and stores the positions of those to
+    yield. A batch is dirty if its last offset is in the range of offsets in `map`.
     """
     transactions, positions, sizes = CleanedTransactionMetadata(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -290,7 +290,7 @@ class _Failure(NamedTuple):
 class Cleaner:
     """Compacts the logs of a data directory.
 
-    The cleaner begins with the log that has the greatest share of bytes that are not compacted yet.
+    The cleaner begins with the log that has the highest ratio of dirty bytes (not compacted yet) to compactable bytes.
     """
 
     def __init__(
@@ -331,12 +331,12 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return the share of dirty bytes (not compacted yet) in the log. None if the log is not a compacted log."""
+        """Return the ratio of dirty bytes (not compacted yet) to compactable bytes, or None without compaction."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 
     def run(self, select: Select = cleanable) -> None:
-        """Compact each log for which `select` returns segments. By default, these are the logs that need compaction."""
+        """Compact each log for which `select` returns segments. The default selects the logs that need compaction."""
         now = self._clock()
         work = []
         self._forget_deleted()
@@ -374,10 +374,10 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Remove deleted logs from the state of the cleaner, so that their files can close.
+        """Remove deleted logs from the state of the cleaner.
 
-        A new log may have the same name as a deleted log, but it must not get the first dirty offset of the deleted
-        log.
+        Otherwise, the files of a deleted log would stay open, because the cleaner still refers to the log. In addition,
+        a new log with the same name would get the first dirty offset of the deleted log.
         """
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}

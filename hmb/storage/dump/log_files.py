@@ -1,9 +1,9 @@
 """Dumping the files of a log: the functions read one batch or entry after the other, and so need little memory.
 
 `dump` reads files of a data directory and yields their entries, in one of three views:
-- lines: the lines that Kafka 4.3's DumpLogSegments prints, in the same order. After the last file, `dump` yields the
-  contradictions that it has found, for example between an index and its log.
-- hex: each byte with its field (hexadecimal.py).
+- lines: the lines that Kafka 4.3's DumpLogSegments prints, in the same order. After the last file, `dump`
+  reports where files disagree, for example an index and its log.
+- hex: each byte with the name of its field (hexadecimal.py).
 - tree: segments, batches and records with their sizes (tree.py).
 
 With the option `verify`, the dump reads all bytes of the files. It shows only the damage, a summary of each file, and
@@ -66,7 +66,10 @@ def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
 
 
 def _files_of(path: Path, verify: bool) -> list[Path]:
-    """Return `path` if it is a file, or the files in this directory. Skip empty files unless `verify` is True."""
+    """Return the files to dump: `path` itself, or the files in `path` if it is a directory.
+
+    If `verify` is false, leave out the empty files of a directory.
+    """
     if not path.is_dir():
         return [path]
     return [file for file in log_files(path) if verify or file.stat().st_size]

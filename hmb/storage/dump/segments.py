@@ -90,7 +90,11 @@ def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) ->
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
-    """Return the batch with all its bytes. If its CRC is wrong and its length is very large, return None."""
+    """Read a whole batch from the file, and return it. Return None for a damaged batch with a very large size.
+
+    `is_valid` is false if the CRC of the batch is wrong. The size can then be wrong too, so the function does not
+    read a batch that seems to be larger than DEFAULT_LIMIT.
+    """
     if not is_valid and at.batch.size > DEFAULT_LIMIT:
         return None
     file.seek(at.position)
@@ -98,7 +102,10 @@ def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch |
 
 
 class _Offsets:
-    """Checks that each offset is greater than the previous offset. A gap between two offsets is not damage."""
+    """Checks that the offsets of batches and records increase.
+
+    A gap between two offsets is not damage, because compaction removes records.
+    """
 
     def __init__(self, path: Path, findings: Findings) -> None:
         self._path, self._findings = path, findings
@@ -134,7 +141,10 @@ def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOpti
 
 
 def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
-    """Return the CRC of a batch's bytes. Read them in chunks: the length of a damaged batch may be very large."""
+    """Compute the CRC of a batch from its bytes in the file, and return it.
+
+    The function reads the bytes in chunks, because a damaged batch can claim to be very long.
+    """
     crc, start = (crc32c, CRC_START) if isinstance(batch, RecordBatch) else (crc32, MAGIC_POSITION)
     file.seek(position + start)
     left, value = batch.size - start, 0

@@ -1,16 +1,17 @@
 """Dumps a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
-Kafka's DumpLogSegments ignores the state files of a data directory. HMB shows each line of a state file as an entry. If
-a line has a wrong format, HMB reports damage with the position of the line. The module state/checkpoints.py explains
-the files. The files have these lines:
+The small text files of a data directory are called state files (state/checkpoints.py). Kafka's DumpLogSegments ignores
+them. HMB shows each line of a state file as an entry. If a line has a wrong format, HMB instead shows an error with the
+position of the line. The files have these lines:
     partition.metadata          `version: 0`, then `topic_id: <id>`
     meta.properties             `name=value`; `#` starts a comment
     leader-epoch-checkpoint     `0` (version), `1` (number of entries), then for example `0 0` (epoch, its first offset)
     every other checkpoint      `0` (version), `2` (number of entries), then for example the two entries
                                 `events 0 1234` and `events 1 977` (topic, partition, offset)
 
-Kafka creates some checkpoints as empty files, so an empty file is a checkpoint without entries. After a damaged line,
-the dump continues with the next line. The dump of a file ends at the first bytes that are not text.
+Kafka creates some checkpoints as empty files. So an empty checkpoint is not damaged; it only has no entries. If a line
+has a wrong format, the dump continues with the next line. But if the file contains bytes that are not text, the dump of
+this file ends there.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """An entry that the dump shows for a state file, usually for one line of the file.
+    """One entry in the dump of a state file. Most entries describe one line of the file.
 
-    `position` and `data` are the position and the bytes of the line. Some entries belong to no line: for example, an
-    entry reports that a line is missing. In this case, `data` is empty.
+    `position` and `data` are the position and the bytes of this line. If an entry does not describe a line, `data`
+    is empty. For example, an entry can report that a line is missing.
     """
 
     position: int
@@ -114,7 +115,11 @@ def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
 
 
 def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
-    """Return a parser of a checkpoint. `parse` gets one line and the previous entry, and returns the line's entry."""
+    """Return a parser for a checkpoint file. The function `parse` converts one line of the file to an entry.
+
+    `parse` also gets the entry of the previous intact line, so that it can compare the two lines. For the first
+    line after the header, this argument is None.
+    """
 
     def read(lines: Lines, path: Path) -> Iterator[StateLine]:
         count, previous = -1, None

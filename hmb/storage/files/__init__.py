@@ -1,7 +1,7 @@
 """Files: how segments and indexes open, sync and remove their files, and how the broker reserves disk space.
 
-A broker has more files than its process may have open. So a segment uses *virtual* files, which the broker opens only
-when it uses them.
+The operating system limits how many files a process can have open. A broker can have more files than this limit. So a
+segment uses *virtual* files: the broker opens a file only when it uses the file, and can close it again later.
 
 When the broker writes bytes to a file, the bytes are only in the kernel's memory until the broker syncs the file. The
 name of a new file is on disk only after a sync of its directory.
@@ -9,8 +9,9 @@ name of a new file is on disk only after a sync of its directory.
 If the disk is full, the broker must still write a little, for example to delete records. So it reserves disk space for
 this case.
 
-For example, a broker has 1,000 partitions, each with two segments of three files. Together, these are 6,000 files. If
-the process can have only 1,024 files open, a broker that keeps all its files open could not even start.
+For example, a broker has 1,000 partitions. Each partition has two segments, and each segment has three files, so the
+broker has 6,000 files. If a process can have only 1,024 files open, a broker that keeps all its files open cannot even
+start.
 
 Read in this order:
 - `virtual`           files that are open only while they are needed; syncs and their errors

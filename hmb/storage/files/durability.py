@@ -1,7 +1,8 @@
 """Replaces a state file in one step, and syncs directories, so that files and their names survive a power cut.
 
-After a power cut, a state file (a checkpoint, `meta.properties`) must contain either its whole old content or its whole
-new content. So the broker replaces a state file in four steps:
+A power cut must not leave a state file, such as a checkpoint or `meta.properties`, half written. After the power cut,
+the file must contain either all of its old content or all of its new content. The broker therefore replaces a state
+file in four steps:
 1. It writes the new content into a file with a temporary name.
 2. It syncs this file.
 3. It renames this file to the name of the old file.
@@ -68,10 +69,10 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
 
 
 def sync_all(directories: Sequence[Path]) -> None:
-    """Sync these directories and the files in them. Raises OSError.
+    """Sync these directories and the files in them, several at the same time. Raises OSError.
 
-    The caller has already written the files, so this function can start several syncs at the same time. This is much
-    faster than one sync after each write: one commit of the file system's journal writes all files that wait for it.
+    Syncs at the same time are much faster than one sync after another. The file system can then write all files
+    that wait for a sync to disk together, with one commit of its journal.
     """
     if len(directories) == 1:
         _sync_with_files(directories[0])

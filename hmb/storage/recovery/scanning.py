@@ -6,19 +6,21 @@ log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-A batch is intact if its length and its CRC are correct (checking.py). The function `recover` only finds the end of the
-intact batches. The code in loading.py then uses the recovery point to decide what happens to the bytes after this end:
-`repair` (repair.py) cuts these bytes off, or replaces them by an empty batch. The code in loading.py also reads the
-state of the producers from the intact batches.
+A batch is intact if its length and its CRC are correct (checking.py). The function `recover` only finds where the
+intact batches end. If damaged bytes follow, `repair` (repair.py) then cuts them off or replaces them. The choice
+depends on the *recovery point*, the offset below which the broker has synced all records (loading.py). The broker also
+reads the state of the producers from the intact batches, but loading.py does this after the repair.
 
-A segment before the active segment usually needs no check, because a log syncs each segment before it creates the next
-segment. The broker checks such a segment only if it cannot trust the segment's files. For example, the size of a file
-differs from its size in the manifest, which is a list of all segments (loading.py). After a clean stop, no unchanged
-segment needs a check (clean_stop.py).
+Usually, the broker checks only the active segment, because a log syncs each segment before it creates the next one. The
+broker checks an older segment only if it cannot trust the segment's files. For example, a file may not have the size
+that is stored in the *manifest*, a list of all segments (loading.py). After a clean stop, even the active segment needs
+no check if its files are unchanged (clean_stop.py).
 
-The CRC of a batch does not cover the batch's offset. So if a bit of the offset flips, the CRC is still correct, but the
-offset may be too great. The log then seems to have a gap before this batch. Real gaps also exist, because compaction
-removes records. So `recover` trusts a gap only if the batch after the gap is followed by a batch with greater offsets.
+The CRC of a batch does not cover the batch's offset. If the disk changes a bit of the offset, the CRC is still correct,
+but the offset may be too great. Offsets then seem to be missing before this batch: the log seems to have a gap. Real
+gaps also exist, because compaction removes records. So `recover` trusts a gap only if the batch that follows the gap is
+confirmed. Usually, the next batch confirms it, because the next batch has greater offsets. If there is no next batch,
+all offsets of the segment must be below `upper_limit`, the offset below which all records are on disk.
 
 The check therefore compares the offset of a batch after a gap with the offset of the next batch. For example, three
 batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If the
@@ -65,12 +67,12 @@ def checked_batches(
 ) -> Iterator[tuple[int, CheckedBatch]]:
     """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
 
-    - `upper_limit`: all records below this offset are on disk. For the last segment, it is the recovery point. For any
-      other segment, it is the base offset of the next segment. None means that the limit is unknown.
-    - `start`: the position and the offset of the batch at which the check begins. If it is None, the check begins at
-      the file's first batch.
-    - `may_continue`: if it is False, the segment must end at `upper_limit`. A batch at or above this limit then counts
-      as damaged if offsets are missing before the batch.
+    - `upper_limit`: all records below this offset are on disk. For the last segment, it is the recovery point. For
+      any other segment, it is the base offset of the next segment. None means that the limit is unknown.
+    - `start`: a pair (position, offset). The check begins with the batch at this position, which should begin at
+      this offset. If `start` is None, the check begins with the file's first batch.
+    - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If it is False, and offsets
+      are missing before a batch that reaches `upper_limit`, this batch counts as damaged.
 
     Also raises OSError.
     """
@@ -107,11 +109,13 @@ def checked_batches(
 def recover(
     segment: Segment, upper_limit: int | None = None, stop: threading.Event = NO_STOP, *, may_continue: bool = True
 ) -> Recovered:
-    """Check all batches up to the first damaged batch, and rebuild the offset index and the time index from them.
+    """Check the batches of a segment up to the first damaged batch, and rebuild the offset index and the time index.
 
-    The function sets the segment's `size` to the length of the intact beginning. Damaged bytes stay in the file. If
-    only zeros follow the intact beginning of a preallocated file, the function cuts off these zeros. `checked_batches`
-    explains `upper_limit` and `may_continue`. Raises Stopped, OSError.
+    The function sets `segment.size` to the position at which the intact batches end. Damaged bytes after this
+    position stay in the file. But a preallocated file can contain only zeros after this position. These zeros are
+    not damage, and the function cuts them off. `checked_batches` explains `upper_limit` and `may_continue`.
+
+    Raises Stopped if `stop` is set. Also raises OSError.
     """
     with segment.indexes_recreated():
         producers = ProducerBatches()

@@ -11,8 +11,11 @@ ignored, unless they have a backslash before them. The escape sequences \t \n \r
 characters as in Java.
 
 If a file contains the same name twice, the last value counts. HMB differs from `java.util.Properties.load` in two
-points. HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only
-ASCII. HMB removes blanks at the end of a value when it reads the file. (Kafka removes these blanks later.)
+points:
+
+- HMB reads the file as UTF-8, and Java reads it as Latin-1. For a file that contains only ASCII, the result is the
+  same.
+- HMB removes spaces, tabs and form feeds at the end of a value. Java keeps them, but Kafka removes them later.
 """
 
 from __future__ import annotations
@@ -32,7 +35,11 @@ class PropertiesError(Exception):
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Return the names and values of a file. Raises PropertiesError, and OSError if the file cannot be read."""
+    """Return the names and values in a properties file.
+
+    Raises PropertiesError if the file does not have the format of a properties file. Raises OSError if the file
+    cannot be read.
+    """
     try:
         text = path.read_text(encoding="utf-8")  # read_text replaces \r and \r\n by \n
     except UnicodeDecodeError:

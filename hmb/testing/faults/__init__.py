@@ -4,16 +4,16 @@ The broker has a table of handlers, one for each API. A fault puts a wrapper aro
 stays unchanged:
     client -> dispatcher -> [wrapper with the fault] -> the broker's handler
 
-A test in Python adds faults with the methods of `Faults`, for example `broker.faults.add("FETCH", delay=0.5)`. A test
-in another language sends the same fault as a JSON object to the control port of the broker. Faults of the disk are in
-`hmb/testing/disk.py`.
+A test in Python adds a fault with the method `Faults.add`, for example `broker.faults.add("FETCH", delay=0.5)`.
+A test in another language cannot call this method. It sends the fault as a JSON object to the broker's control
+port, which is an HTTP port for tests. The module `hmb/testing/disk.py` simulates the faults of a disk.
 
 Read in this order:
-1. `requests.py`        the faults: which requests they change, and how
-2. `handler_layers.py`  the wrappers around the broker's handlers
-3. `names.py`           names of APIs and errors, converted to keys and codes
-4. `objects.py`         faults as objects of YAML or JSON
-5. `control.py`         an HTTP port that adds faults to a broker in another process
+1. `requests.py`        defines a fault: which requests it changes, and how
+2. `handler_layers.py`  puts wrappers around the broker's handlers
+3. `names.py`           converts the names of APIs and errors to their numbers
+4. `objects.py`         reads and writes faults as objects of YAML or JSON
+5. `control.py`         opens an HTTP port through which a test adds faults to a broker in another process
 """
 
 from hmb.testing.faults.requests import Fault, Faults

@@ -2,22 +2,22 @@
 
 An administrator sets a quota for an *entity*: a user, a client id, a user with a client id, or an IP address. There are
 five quotas:
-    producer_byte_rate         bytes of records in Produce requests, in one second
-    consumer_byte_rate         bytes of records in Fetch responses, in one second
-    request_percentage         time of the broker's threads; 100 means one thread that is always busy
-    controller_mutation_rate   partitions that a client creates or deletes, in one second
-    connection_creation_rate   new connections of an IP address, in one second
+    producer_byte_rate         bytes of records per second in Produce requests
+    consumer_byte_rate         bytes of records per second in Fetch responses
+    request_percentage         percentage of time that broker threads work for a client; 100 means one busy thread
+    controller_mutation_rate   partitions per second that a client creates or deletes
+    connection_creation_rate   new connections per second from an IP address
 
 The broker measures each client with a sliding window over the last 10 to 11 seconds (window.py). If a client exceeds
-its quota, the broker sends the response with a throttle time. The broker then reads no further request from this
-connection until the time is over. For example, the window covers 10.5 s, and the quota is 1,000 bytes/s. The client has
-sent 15,000 bytes in this time, for which it should have needed 15 s:
+its quota, the response contains a throttle time. The broker then reads no further request from this connection until
+this time has passed. For example, the quota is 1,000 bytes/s. The client has sent 15,000 bytes in a window of 10.5 s.
+At the rate of the quota, these bytes take 15 s, so the client must wait for the remaining 4.5 s:
     Produce request                        ->  response with throttle_time_ms = 4500, because 15 s - 10.5 s = 4.5 s
     next request of the same connection    ->  the broker reads it 4.5 s later
 
-Two quotas work differently from the others. For controller_mutation_rate, the broker uses a bucket of tokens instead of
-a sliding window. A new connection above the quota connection_creation_rate gets no response: the broker closes this
-connection after the throttle time.
+Two quotas work differently from the others. For controller_mutation_rate, the broker uses a token bucket
+instead of a sliding window. For connection_creation_rate, the broker sends no throttle time, because a new
+connection has not sent a request yet. The broker closes a connection above this quota after the throttle time.
 
 Read in this order:
 1. `window.py`         the two state machines: a sliding window, and a bucket of tokens

@@ -5,9 +5,10 @@ A signed token has three parts, separated by dots. Each part is base64 text:
     claims      {"sub": "alice", "exp": 1790000000, ...}       the name of the client, and when the token expires
     signature   the identity provider's signature of the two other parts
 
-The broker accepts a signature only if a public key verifies it. If the broker also accepted the algorithm `none`,
-anybody could make tokens. If it accepted HMAC (HS256), it would use the public key as the secret key, and everybody
-knows the public key. Only the settings, and never the token itself, decide which algorithms the broker accepts.
+A token names its own algorithm, but an attacker can write any algorithm into a token. So the broker accepts only
+algorithms that verify a signature with a public key (`ALGORITHMS`). If the broker also accepted the algorithm `none`,
+anybody could make tokens. With HMAC (HS256), the same key signs and verifies. The broker would verify the token with
+the public key, so anybody could sign a token with the public key.
 
 An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB accepts
 unsecured tokens only if an administrator sets Kafka's handler for them (oauth_settings.py).

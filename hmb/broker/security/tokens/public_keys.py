@@ -1,8 +1,8 @@
 """The public keys of an identity provider: a JSON Web Key Set (JWKS) in a file or at an address.
 
-The broker keeps the public keys in memory and loads them again after a while, because a provider sometimes replaces its
-keys. If a token names a key that the broker does not know, the broker also loads the keys again, but at most once in 30
-seconds. Otherwise a client that sends many tokens with unknown keys could cause many downloads.
+The broker keeps the public keys in memory. It loads them again after a while, because a provider sometimes
+replaces its keys. The broker also loads the keys again if a token names an unknown key, but at most once in 30
+seconds. Without this limit, a client that sends many tokens with unknown keys could cause many downloads.
 
 Source: RFC 7517.
 """
@@ -41,9 +41,10 @@ class PublicKeys:
         self._tried_at = self._loaded_at - PAUSE
 
     def find(self, key_id: str | None) -> jwt.PyJWK:
-        """Return the key with the id `key_id`. Load the keys again if they are old or if the id is unknown.
+        """Return the public key with the id `key_id`.
 
-        Raises KeysError.
+        If the keys are old, or if the id is unknown, the method first tries to load the keys again. Raises KeysError if
+        the id is still unknown.
         """
         is_old = time.monotonic() - self._loaded_at > self._refresh
         # If the keys are old, but contain this key, do not wait for another thread that is already loading new keys.
@@ -59,9 +60,9 @@ class PublicKeys:
         return found
 
     def _reload_if_due(self, key_id: str | None) -> None:
-        """Load the keys again if they are old, or if the key is unknown. The caller holds the lock.
+        """Load the keys again if they are old, or if the key `key_id` is unknown. The caller holds the lock.
 
-        If the keys cannot be loaded, keep the old ones until the next attempt.
+        An unknown key causes at most one attempt in PAUSE seconds. If the keys cannot be loaded, keep the old keys.
         """
         now = time.monotonic()
         if key_id not in self._keys and now - self._tried_at >= PAUSE:

@@ -1,14 +1,15 @@
 """Reads one partition for a spout. Raises an error if unread records have expired, or if the topic was created again.
 
-Two changes of a topic would make counts wrong without any error message. If the reader finds one of these changes, it
-raises an error, and the topology ends:
-- Records *expired*: the topic's retention deleted records that the spout has not read yet. Without a snapshot, a spout
-  with offset="earliest" has to read every record since offset 0. With the setting `allow_expired`, the spout may begin
-  at the first offset that the log still has.
+Two changes of a topic would lead to wrong counts without any error message. If the reader detects one of these
+changes, it raises an error, which ends the topology:
+- Records have *expired*: retention deleted them before the spout read them. If no snapshot exists, a spout with
+  offset="earliest" has to read all records from offset 0 on. (With the setting `allow_expired`, the spout then
+  begins at the first offset that the log still has.)
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
-The reader cannot detect every topic that was created again. If the new topic already has more records than the old
-topic had, the log end does not show the change. The module `topics` therefore also compares the ids of the topics.
+The reader cannot detect every topic that was created again. The new topic can already contain as many records
+as the old topic had. Its log then does not end before the offset at which the spout continues, so the reader
+notices nothing. For this reason, the module `topics` also compares the topic ids.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ class PartitionReader:
     def seek(self, offset: int, *, is_first_start: bool = False) -> None:
         """Continue reading at `offset`. `is_first_start` is true if no snapshot contains this partition.
 
-        Raises TopologyError if the log does not contain `offset`. With `is_first_start`, a spout with offset="earliest"
-        must read every record since offset 0. If some of these records have expired, the method also raises
-        TopologyError, unless the setting `allow_expired` is true.
+        Raises TopologyError if `offset` is before the first offset of the log, or after its end.
+
+        If `is_first_start` is true, a spout with offset="earliest" must read all records from offset 0 on. So the
+        method also raises TopologyError if some of these records have expired. The setting `allow_expired` turns this
+        second check off.
         """
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
         must_be_complete = is_first_start and self._spout.offset == "earliest" and not self._settings.allow_expired

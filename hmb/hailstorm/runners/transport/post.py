@@ -1,16 +1,16 @@
-"""The post of a process: an object that carries payloads from a processor's outbox to the receiver's mailbox.
+"""A `Post` object delivers payloads (batches of tuples) from one processor to the mailbox of the next processor.
 
 If the receiver runs in the same process, the post puts the payloads into the receiver's mailbox. If the receiver runs
-in another process, the post sends the payloads through a *channel*: one TCP connection for each pair of sender and
-receiver. If several receivers shared one connection and the mailbox of one receiver were full, the sender could not
-send to the other receivers either. Two such processes could wait for each other forever. These are the frames of a
-channel:
+in another process, the post sends the payloads through a *channel*. A channel is one TCP connection for one pair of
+sender and receiver. Receivers do not share a connection: if the mailbox of one receiver were full, the payloads for the
+other receivers would have to wait too. Two processes could even wait for each other forever. A channel carries these
+frames:
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
-A channel delivers all payloads in order, or it breaks. When a channel has broken, some payloads may be lost, so the
-sender does not connect again in the same epoch. Instead, the sender stops its work in this epoch, and reports this in
-the registry. The negotiator then begins a new epoch, and the spouts replay all records that are not in the newest
-complete snapshot.
+A channel delivers all payloads in order, unless its connection breaks. Some payloads can then be lost, so the
+sender must not simply connect again. Instead, the sender stops its work, and reports the broken channel in the
+registry. The negotiator, which leads the topology, then begins a new epoch: it starts all processors again from
+the newest complete snapshot. The spouts replay all records that are not in this snapshot.
 
 The registry entry of a receiver contains the receiver's address. The senders therefore also reach a receiver that was
 started again on another machine. (The Hailstorm paper suggests this as future work, chapter 6.)
@@ -65,9 +65,12 @@ class Post:
     def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
         """Put payloads into the receiver's mailbox, and wait while the mailbox is full.
 
-        If the payloads become obsolete, or if the receiver does not run, drop the payloads. The topology does not lose
-        their tuples: before the receiver continues, the spouts go back to the newest complete snapshot, and send all
-        later tuples again. Raises BrokenChannelError if payloads for a running receiver may be lost.
+        If the receiver is not running, or if `is_obsolete` returns True, drop the payloads. The topology does not lose
+        their tuples: before the receiver continues, the spouts send all tuples after the newest complete snapshot
+        again.
+
+        Raises BrokenChannelError if the receiver runs in another process and the connection to it breaks. Payloads can
+        then be lost.
         """
         mailbox = self._mailboxes.get(receiver)
         if mailbox is not None:
@@ -114,9 +117,10 @@ class RemotePost(Post):
         super().close()
 
     def _open(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> Channel | None:
-        """Return a new channel to the receiver for this epoch. Wait until the receiver has registered for the epoch.
+        """Return a new channel to the receiver for the epoch of the payloads.
 
-        Return None if the epoch ends while this method waits.
+        First wait until the registry contains the receiver's address for this epoch or a newer one. Return None if the
+        payloads become obsolete or the post is closed during this wait.
         """
         before = self._channels.pop((payloads.sender, receiver), None)
         if before is not None:
@@ -152,7 +156,7 @@ class RemotePost(Post):
             ).start()
 
     def _receive(self, connection: FrameSocket) -> None:
-        """Put all payloads that arrive on one channel into the receiver's mailbox, until the channel ends."""
+        """Put all payloads that arrive on one channel into the receiver's mailbox, until the connection is closed."""
         try:
             what, receiver, sender = connection.receive()
             if what != "to":
