@@ -1,8 +1,9 @@
 """Kafka's text form of a UUID: 22 letters, digits, "-" and "_".
 
-A UUID is a number of 16 bytes. Topics, clusters and directories have a UUID as their id, and so do the members of some
-groups. Messages contain the 16 bytes. Files, keys and log lines contain a text: the base64 encoding of the 16 bytes in
-the variant for URLs, without the padding "==" at its end.
+A UUID is a number of 16 bytes. Topics, clusters and directories have a UUID as their id, and so do the members
+of some groups. Kafka's messages contain the id of a topic or a directory as 16 bytes. In all other places, for
+example in files, log lines and cluster ids, a UUID is a text. The text is the 16 bytes in base64, in the
+variant for URLs and without the padding "==".
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ This command measures three brokers: HMB, Kafka 4.3.0, and the empty broker, whi
     hmb bench produce --empty
 
 In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
-increase the rate. The empty broker shows the highest rate that a faster broker could reach.
+increase the rate. The empty broker does almost no work, so its rate is the limit: no faster broker can exceed it.
 
-The empty broker is HMB's broker, except for Produce requests. It handles the first Produce request of a connection as
-usual, and stores the response. Later Produce requests of the connection are not decoded. The empty broker answers each
-later request with the stored response, in which only the correlation id changes.
+The empty broker differs from HMB's broker only for Produce requests. It handles the first Produce request of each
+connection as usual, and stores the response. It does not decode later Produce requests, so it discards their records.
+It answers each of them with a copy of the stored response, in which only the correlation id is different.
 
-HMB's broker cannot be faster than the empty broker, because the empty broker does almost no work for a request.
+The empty broker does almost no work for a request. So HMB's broker cannot reach a higher rate than the empty broker.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ CORRELATION_ID = slice(4, 8)
 class EmptyBroker(Hmb):
     """A broker that appends only the records in the first Produce request of each connection.
 
-    The broker discards all other records.
+    The broker discards all other records. It does almost no work for them, so a benchmark shows the highest rate of the
+    producer.
     """
 
     name = "an empty broker"

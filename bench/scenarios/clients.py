@@ -14,11 +14,13 @@ A run of a producer counts only if the broker has acknowledged all records, and 
 are in the log. A consumer reads a topic that HMB's producer has filled with batches of 16 KB, the default size of
 Kafka's producer.
 
-A goal is a ratio of two rates, for example: HMB's `send` reaches at least 10 times the rate of kafka-python. The
-benchmark calculates this ratio in each round, and compares the median of the rounds with the goal.
+A goal usually compares two clients. For example, HMB's `send` has to be at least 10 times as fast as kafka-python. In
+each round, the benchmark divides the rate of HMB's client by the rate of the other client. The median of these ratios
+decides whether the goal is met. Other goals are a fixed rate, for example at least 300,000 records/s.
 
-The column "by CPU time" contains the ratio of the CPU times of the two compared clients. This ratio hardly depends on
-the broker and on other programs of the machine.
+The column "by CPU time" compares the CPU time that two clients need for one record. A slow broker and other programs on
+the machine change the rates, but they hardly change this ratio. If the goal is a fixed rate, the column contains the
+records per second of CPU time.
 """
 
 from __future__ import annotations
@@ -95,10 +97,11 @@ CONSUMERS = (
 
 @dataclass(frozen=True)
 class ClientGoal:
-    """A goal for the speed of a client. The goal compares the client with another client, or with a fixed rate.
+    """A goal for the speed of a client, compared with another client or with a fixed rate.
 
-    For example, if `over` is "kafka-python" and `least` is 10, the client should be at least 10 times as fast as
-    kafka-python. If `over` is None, `least` is the lowest rate that reaches the goal, in records/s.
+    If `over` is the name of another client, the goal is to be at least `least` times as fast as this client. For
+    example, `over` is "kafka-python", and `least` is 10. If `over` is None, the goal is a rate of at least `least`
+    records/s.
     """
 
     action: str

@@ -9,17 +9,17 @@ The benchmark measures the memory of a broker as follows. HMB's producer sends o
 new topic. HMB's consumer reads the records, and the benchmark deletes the topic. For each further gigabyte, the
 benchmark repeats these steps with a new topic.
 
-The broker has its default settings, except for `COMPARABLE_SETTINGS` (`peers/broker_process.py`). "Idle" is the memory
-of the broker directly after its start.
+The broker has its default settings, except for `COMPARABLE_SETTINGS` (`peers/broker_process.py`). These two settings
+have the same values in all measured brokers. "Idle" is the memory of the broker directly after its start.
 
-With `--of producer`, the benchmark measures the memory of HMB's performance producer, which sends records of 100 B as
-fast as it can. "Idle" is the peak memory of a producer that sends only one record. The producer's buffer
-(buffer.memory) has 32 MiB. The goal is a peak memory of at most 30 MB more than the size of the buffer. The broker
-deletes all segments except the newest ones, so that it needs little disk space.
+With `--of producer`, the benchmark measures HMB's performance producer. This producer sends records of 100 B as fast
+as it can. "Idle" is the peak memory of a producer that sends only one record. The producer's buffer (buffer.memory)
+has a size of 32 MiB. The goal is met if the peak memory exceeds this size by at most 30 MB. The broker keeps only the
+newest segments, so it needs little disk space.
 
-The figures are the resident memory of the process (VmRSS in /proc), and the peak of this memory (VmHWM). Neither figure
-includes the page cache, which contains the newest bytes of the logs. The page cache belongs to the kernel, not to the
-process.
+The benchmark reads two values from /proc: the resident memory of the process (VmRSS), and the largest value of this
+memory so far (VmHWM). Neither value includes the page cache, which contains the newest bytes of the logs. The page
+cache belongs to the kernel, not to the process.
 """
 
 from __future__ import annotations
@@ -103,11 +103,7 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
     help="The process whose memory is measured.",
 )  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
-    """Measure the memory of a broker, or of HMB's producer (--of producer).
-
-    The command measures a broker when the broker is idle, and again after clients have sent and read 10 GB of records.
-    It measures the producer while the producer sends 10 GB of records. The option --gigabytes changes the 10 GB.
-    """
+    """A log file: its size, its first and its last offset, and how many batches and records it contains."""
     if of == "producer":
         progress = measurement.progress(measurement.round_count)
         for number in range(measurement.round_count):

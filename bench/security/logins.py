@@ -9,9 +9,9 @@ login would show which users exist.
 A measured login includes the connection of the client. The broker accepts the connection, answers ApiVersions,
 SaslHandshake and two SaslAuthenticate requests, and closes the connection.
 
-When the broker refuses a login, it delays its answer, but uses no processor time during this delay. The duration of a
-login therefore does not show its cost, and the benchmark measures only the processor time. Several clients log in at
-the same time, so that the delays do not make the benchmark slow.
+When the broker refuses a login, it waits before it answers, and uses no processor time while it waits. The duration of
+a login therefore does not show how much work the broker does, so the benchmark measures only the processor time.
+Several clients log in at the same time. Otherwise, the waiting would make the benchmark slow.
 """
 
 from __future__ import annotations

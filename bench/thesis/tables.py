@@ -1,12 +1,13 @@
 """Tables with the results of the benchmarks of the thesis, which HMB repeats: rates, ratios, costs and goals.
 
-In scenario 1, Kafka's producer sends to Kafka's broker. Each ratio divides the rate of a scenario by the rate of
-scenario 1, in the same round and with the same release of Kafka. Scenario 4 uses no program of Kafka, so it is compared
-with scenario 1 of each release.
+A *scenario* is a pair of a producer and a broker, each from Kafka or from HMB. In scenario 1, both are from
+Kafka. The tables compare the rate of each scenario with the rate of scenario 1. The *ratio* is the rate of the
+scenario divided by the rate of scenario 1. Both rates are from the same round, with the same release of Kafka.
+In scenario 4, both programs are from HMB, so it is compared with scenario 1 of each release.
 
-The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates that
-this benchmark measures. Ratios can be compared, because a ratio only states how many times faster one program is than
-another on the same machines.
+The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
+that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one
+program was 1.5 times as fast as another program on the same machines.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ COSTS = (
 
 @dataclass(frozen=True)
 class ThesisGoal:
-    """A goal for a ratio: the rate of a scenario divided by the rate of scenario 1.
+    """A goal for the rate of one scenario: how many times as fast as scenario 1 it must be.
 
-    A cell is one combination of message size and batch size. The ratio must be at least `every` in every cell. The
-    median of the ratios of all cells must be at least `median`.
+    The benchmark measures this ratio in several cells. A cell is one combination of message size and batch size.
+    The ratio of each cell must be at least `every`. If `median` is not None, the median of these ratios must be at
+    least `median`.
     """
 
     scenario: int
@@ -138,10 +140,11 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Group measured runs by their workload (`Cell`), and the runs of each workload by the number of their scenario.
+    """Return a dict of measured runs: workload (`Cell`) -> number of a scenario -> the runs.
 
-    A scenario is a combination of a producer and a broker. The result contains the runs with the Kafka release
-    `generation`. It also contains the runs of scenario 4, because scenario 4 uses only HMB, and no release of Kafka.
+    A scenario is a pair of a producer and a broker, each from Kafka or from HMB. The result contains only the runs
+    with the Kafka release `generation`, and the runs of scenario 4. Scenario 4 uses only HMB, so its runs belong to
+    no release of Kafka.
     """
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {

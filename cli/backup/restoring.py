@@ -49,7 +49,10 @@ class RestoredPartition(NamedTuple):
 
 
 def check_target(admin: Admin, contents: BackupContents) -> None:
-    """Raise CliError if the restore would change existing topics, or groups that are in use."""
+    """Raise CliError if the target cluster has one of the topics, or if one of the groups has members there.
+
+    Without this check, the restore could change topics that exist already, and groups that are running.
+    """
     existing = {topic.name for topic in admin.list_topics(internal=True)}
     if taken := sorted(existing & contents.topics.keys()):
         raise CliError(f"the target already has {', '.join(taken)}; delete these topics, or restore only other topics")
@@ -60,9 +63,9 @@ def check_target(admin: Admin, contents: BackupContents) -> None:
 
 
 def restore_topics(admin: Admin, backup: Backup, contents: BackupContents) -> Iterator[RestoredPartition]:
-    """Create the topics of a backup with their records and settings, and yield their partitions.
+    """Create the topics of a backup, and restore their records, their settings and the offsets of the groups.
 
-    At the end, restore the offsets of the groups. Raises CliError.
+    Yield each partition when its records are restored. The offsets of the groups come last. Raises CliError.
     """
     offsets: dict[TopicPartition, Translation] = {}
     try:

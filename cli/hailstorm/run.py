@@ -166,12 +166,12 @@ def _publish(address: tuple[str, int], path: Path) -> None:
 
 
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
-    """Wait until the topology ends, and return its result. Ctrl-C asks the topology to end.
+    """Wait until the topology ends, and return its result. If `show` is true, show a live display meanwhile.
 
-    If `show` is true, show a live display while waiting.
+    After the first Ctrl-C, the topology takes a last snapshot and ends. A second Ctrl-C raises KeyboardInterrupt.
 
-    If standard output is a pipe, the program at the other end of the pipe may end first. The sinks of the topology can
-    then no longer print, so the function raises BrokenPipeError.
+    If standard output is a pipe, the program that reads the pipe can end before the topology. The topology's sinks then
+    have nowhere to print, so the function raises BrokenPipeError.
     """
     from rich.console import Console
     from rich.live import Live

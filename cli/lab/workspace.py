@@ -8,9 +8,9 @@
     second.py   the answer to the second exercise; `hmb lab start N --second` creates this file
     .lab.json   the seed, the number of hints shown, and the result of each check
 
-A newer version of HMB may change a lab while a student works on it. The state file therefore contains a checksum of the
-lab. If the checksum differs from the checksum of the new version, `update` saves the new text as lab.new.md, and does
-not change the student's files.
+A newer version of HMB may change a lab while a student works on it. To notice this, the state file contains a checksum
+of the lab's text. If the text in the installed version of HMB has another checksum, `update` saves this text as
+lab.new.md. It does not change the student's files.
 """
 
 from __future__ import annotations
@@ -75,13 +75,15 @@ class Workspace:
         return path
 
     def passed_checks(self, exercise: Exercise = FIRST) -> list[dict[str, Any]]:
-        """Return the results of the checks in which the answer met all requirements, oldest first."""
+        """Return the results of all checks in which the answer met all requirements, from the oldest to the newest."""
         return [check for check in self.state.checks_of(exercise) if check["passed"] == check["of"]]
 
     def summary(self, exercise: Exercise = FIRST) -> str:
-        """Return the state in a few words: `passed 2026-11-25`, or the newest result, such as `3 of 5 requirements`.
+        """Return the student's progress in an exercise as a short text, such as `passed 2026-11-25`.
 
-        An exercise that has passed once stays passed, even if a later check fails.
+        Before the exercise has passed, the text contains the newest result, such as `3 of 5 requirements`. Before the
+        first check, it is `started` or `not started`. After an exercise has passed, it stays passed, even if a later
+        check fails.
         """
         checks = self.state.checks_of(exercise)
         if not checks:
@@ -91,9 +93,9 @@ class Workspace:
         return f"{checks[-1]['passed']} of {checks[-1]['of']} requirements"
 
     def update(self) -> Path | None:
-        """If the lab has changed since the student started it, save the new text. Return the path of the text, or None.
+        """Save the lab's new text if the lab has changed since the student started it.
 
-        Raises OSError.
+        Return the path of the new text, or None if the lab has not changed. Raises OSError if a file cannot be written.
         """
         if self.state.digest == self.lab.digest:
             return None
@@ -131,9 +133,11 @@ class Workspace:
 
 
 def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Workspace:
-    """Create the folder of a lab in the folder `parent`. `notebooks` maps file names to notebooks in Jupyter's format.
+    """Create the folder of a lab in the folder `parent`.
 
-    Raises WorkspaceError if the folder of the lab exists, because it may contain an answer. Raises OSError.
+    `notebooks` maps the name of each notebook to its content in Jupyter's format. Raises WorkspaceError if the folder
+    exists already, because it may contain the student's answer. Raises OSError if the folder or a file cannot be
+    written.
     """
     folder = parent / f"lab-{lab.number:02}"
     if folder.exists():
@@ -164,8 +168,9 @@ def start_second(workspace: Workspace) -> Path:
 def locate(number: int, where: Path) -> Workspace:
     """Return the workspace of a lab: the folder in which the student works on the lab.
 
-    The workspace can be the folder `where` itself, a folder in `where`, or a folder beside `where`. Raises NotStarted
-    if none of these folders is the workspace. Raises WorkspaceError if the state file is damaged.
+    The function looks in three places: the folder `where`, a folder such as `lab-04` in `where`, and such a folder in
+    the parent of `where`. Raises NotStarted if none of these folders is the lab's workspace. Raises WorkspaceError if a
+    state file is damaged, or if a newer version of HMB wrote it.
     """
     find(number)
     name = f"lab-{number:02}"
@@ -181,9 +186,9 @@ def number_here(where: Path) -> int | None:
 
 
 def started(where: Path) -> dict[int, Workspace]:
-    """Return the workspaces in the folder `where`, by lab number. Raises WorkspaceError.
+    """Return the workspaces in the folder `where`. The dict maps the number of a lab to its workspace.
 
-    If `where` is itself a workspace, return the workspaces in its parent folder.
+    If `where` itself is a workspace, return the workspaces in its parent folder. Raises WorkspaceError.
     """
     where = where.parent if (where / STATE).is_file() else where
     found = [Workspace(path.parent, _read(path)) for path in sorted(where.glob(f"lab-*/{STATE}"))]

@@ -1,8 +1,8 @@
 """The rows inside one row of `hmb top`: the segments of a partition, the members of a group, the requests of an API.
 
-The user of `hmb top` opens a row with Enter. The command then shows the inner rows: for example, the members of the
-opened group. Each row contains the part of the state from which it was made (under the key `PART` of views.py). The
-functions of this module make the inner rows from this part.
+In `hmb top`, the user opens a row with Enter. The command then shows the inner rows: for example, the members of the
+opened group. Each row was made from a part of the broker's state, for example from the state of one group. The row also
+contains this part, under the key `PART` (views.py). The functions of this module make the inner rows from it.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ def segments(partition: dict[str, Any]) -> list[Row]:
 
 
 def members(group: dict[str, Any]) -> list[Row]:
-    """Return the rows of a group: one row for each partition that a member owns.
+    """Return the rows that `hmb top` shows when the user opens a group.
 
-    A member that owns no partition also has one row. A partition that no member owns has a row if the group has
-    committed an offset in this partition.
+    - Each partition that a member owns has a row.
+    - A partition without an owner has a row if the group has committed an offset in this partition.
+    - A member without partitions has a row, so that the table shows every member.
     """
     positions = {f"{each['topic']}-{each['partition']}": each for each in group["positions"]}
     pairs = [(member, name) for member in group["members"] for name in member["partitions"] or [None]]
@@ -114,7 +115,11 @@ OPENED: Mapping[str, OpenedView] = {
 
 
 def with_opened(view: str, row: Row) -> Row:
-    """Return a row for `--json`: the values of the row, and the inner rows that `hmb top` would show after Enter."""
+    """Return a copy of `row` for `--json`. The field `opened` of the copy contains the inner rows.
+
+    In `hmb top`, the user opens a row with Enter and then sees its inner rows: for example, the members of a group. In
+    some views, the user cannot open rows. The copy of such a row has no field `opened`.
+    """
     shown = {name: value for name, value in row.items() if name != PART}
     return shown | {"opened": OPENED[view].rows(row[PART])} if view in OPENED else shown
 

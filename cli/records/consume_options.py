@@ -117,9 +117,11 @@ class ConsumeOptions:
         return cast("Acknowledgement", self.ack or ACKNOWLEDGEMENTS[0])
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments for `hmb.Consumer`. Raises click.UsageError.
+        """Return the keyword arguments for `hmb.Consumer`.
 
-        An option such as --group takes precedence over the setting in -X or in the file.
+        The user can set the same value with an option, such as --group, and also with -X or in the configuration file.
+        The value of the option then takes precedence. Raises click.UsageError if a setting is not valid, or if two
+        options contradict each other.
         """
         start, until = self._start_and_end()
         keywords = dict(self.client.keywords)
@@ -172,8 +174,9 @@ class ConsumeOptions:
 def _can_wait(start: Offset | None, until: Until) -> bool:
     """Return whether `hmb consume` can wait until somebody creates a missing topic.
 
-    After the wait, the command prints all records of the new topic. It therefore does not wait if the user has set an
-    end, or a start that leaves out the first records: for example the offset 12, or +12 (without the first 12 offsets).
+    After the wait, the command prints all records of the new topic. It can therefore wait only if the user wants
+    all these records. It does not wait if the user has set an end. It also does not wait if the user has set the
+    start to an offset, such as 12. The same is true for +12, which is 12 offsets after the log start.
     """
     from hmb.client.offsets import FromStart
 

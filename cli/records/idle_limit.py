@@ -1,4 +1,4 @@
-"""Ends `hmb consume` when no records arrive: after the time --timeout-ms, or if nobody reads its output any more."""
+"""Ends `hmb consume` if no record has arrived for --timeout-ms milliseconds, or if nobody reads the output any more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ POLL_TIMEOUT = 1.0  # seconds
 
 
 class IdleLimit:
-    """The longest time without a record, after which a command ends."""
+    """Decides when a command ends because no record has arrived for a certain time."""
 
     def __init__(self, timeout_ms: int | None) -> None:
         """Store the limit in ms, or None if the command may wait without a limit."""
@@ -19,9 +19,10 @@ class IdleLimit:
         self.poll_timeout = POLL_TIMEOUT if self._limit is None else min(POLL_TIMEOUT, self._limit)  # seconds
 
     def is_over(self, *, has_records: bool) -> bool:
-        """Return whether the command ends now. `has_records` is true if the last poll returned records.
+        """Return whether the command must end, because no record has arrived within the time limit.
 
-        Raises BrokenPipeError if nobody reads the output any more.
+        The command calls this method after each poll. `has_records` is True if the poll has returned records. If the
+        poll has returned no records and nobody reads the output any more, the method raises BrokenPipeError.
         """
         if has_records:
             self._last = time.monotonic()

@@ -7,10 +7,11 @@ with `_base64`. In this example, the key is text, and the value is the byte ff:
 
 In a line of JSON, a null key, a null value and the null value of a header become `null`.
 
-`hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. Because the command
-reads the partition, a copy of a topic contains each record in the same partition as the original topic. If a line
-contains no partition, the key of the record selects the partition. If the user sets the option `-p`, all records go to
-this partition, and the command ignores the partition in the lines.
+`hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. The command
+sends the record to the partition in the line. If a user copies a topic in this way, each record has the same
+partition in the copy as in the original. If a line contains no partition, the key of the record selects the
+partition. With the option `-p`, the command sends all records to the partition that the user has set, and
+ignores the partitions in the lines.
 
 `hmb produce --json` ignores the topic and the offset in the lines: the user names the topic on the command line, and
 the broker assigns new offsets.
@@ -76,7 +77,11 @@ def from_json(line: bytes) -> LineRecord:
 
 
 def json_line(key: bytes | None) -> Parse:
-    """Return the parser for the lines of --json. If a line contains no key, its record gets the key `key`."""
+    """Return the function that parses one line of input for `hmb produce --json`.
+
+    The argument `key` is the key for the records whose line contains no key or a null key. If `key` is None, these
+    records have no key.
+    """
 
     def parse(line: bytes) -> LineRecord:
         record = from_json(line)

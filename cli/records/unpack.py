@@ -1,4 +1,4 @@
-r"""Prints the fields of a binary value, such as numbers, as text: the modifier `unpack` of `hmb consume -f`.
+"""Prints the fields of a binary value, such as numbers, as text: the modifier `unpack` of `hmb consume -f`.
 
 For example, `hmb consume -f '%v{unpack[>I s]}'` prints each value as a number of 32 bits and then a text. Each letter
 in the brackets describes a field of the value. The letters are those of rpk's modifier unpack. kcat's option -s has the
@@ -18,10 +18,10 @@ module:
 Numbers are printed in decimal, without a separator between two fields. For example, `unpack[>hI]` prints the bytes 00
 01 00 00 00 2a as `142`: the number 1, and then the number 42.
 
-If a value is too short for a field, `unpack` prints a note in parentheses instead of the field. For example,
-`unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`: the number 1, and a note that 0 of the 4 bytes for `I`
-exist. The letter `$` means the end of the value. If the value is longer, `unpack` prints a note such as
-`($: 2 bytes left)`.
+If a value is too short for a field, `unpack` prints a note in parentheses in place of the field. For example,
+`unpack[>hI]` prints the bytes 00 01 as `1(I: 0 of 4 bytes)`. This is the number 1, and a note about the field `I`: the
+field needs 4 bytes, but 0 bytes remain. With the letter `$`, `unpack` checks that the value ends here. If bytes remain,
+it prints a note such as `($: 2 bytes left)`.
 """
 
 from __future__ import annotations

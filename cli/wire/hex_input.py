@@ -1,19 +1,19 @@
 """Read bytes from binary data, from hexadecimal digits, or from a hex dump.
 
-Text input can have one of these forms:
+Text input can have one of these forms. The right column explains the form, or names the programs that print it:
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
-    00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` repeats the row before it
+    00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` stands for rows with equal bytes
     000000  00 00 00 2b              size = 43      `hmb decode`, `hmb dump-log --hex`, the golden files of the tests
-        000000  00 00 00 2b          size = 43      `hmb sniff --hex`, after a line with the time
+        000000  00 00 00 2b          size = 43      `hmb sniff --hex`; the line above the dump contains the time
         0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets that begin with an IP header
 
 A dump can contain several blocks of bytes, which this module calls pieces. A row with offset 0 begins a new piece.
 
-A dump can contain packets that tcpdump has captured. In this case, the module uses only the contents of the TCP
-segments in the packets. A connection has two directions: from the client to the broker, and back. The module joins the
-contents of all segments of one direction, and returns them as one block of bytes. If a packet is missing, a new block
-begins after the gap.
+A dump can contain packets that tcpdump has captured. In this case, the module returns only the bytes that TCP carries,
+without the headers. A connection has two directions: from the client to the broker, and back. For each direction, the
+module joins the contents of all packets to one block of bytes. If a packet is missing, a new block begins after the
+gap.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TCP = 6  # the protocol number of TCP in an IP header
 
 
 class HexError(ValueError):
-    """A text cannot be read as hexadecimal digits or as a hex dump. The message says why, and often in which line."""
+    """A text is neither hexadecimal digits nor a hex dump. The message names the reason, and often the line."""
 
 
 class HalfByte(HexError):
@@ -76,11 +76,11 @@ def _digits(text: str) -> bytes:
 
 
 def _row(line: str) -> tuple[int, bytes, bool] | None:
-    """Parse a line of a dump. Return its offset, its bytes, and a bool. Return None if the line is not a row of a dump.
+    """Parse a line of a dump. Return None if the line is not a row of a dump.
 
-    The bool is True if the line is certainly a row of a dump. There are two signs of such a row: a colon after the
-    offset (`00000000: 0000 002b`), or an explanation after the bytes (`size = 43`). A line without these signs can also
-    be plain hexadecimal digits.
+    Otherwise, return the offset and the bytes of the row, and a bool. The bool is True if the line is certainly a row.
+    There are two signs of such a row: a colon after the offset (`00000000: 0000 002b`), or an explanation after the
+    bytes (`size = 43`). A line without these signs, for example `0000 00 2b`, can also be plain hexadecimal digits.
     """
     found = ROW.fullmatch(line)
     has_colon = found is not None
@@ -141,10 +141,10 @@ class _Segment(NamedTuple):
 
 
 def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
-    """If the pieces are packets, join the contents of their TCP segments to one piece for each direction.
+    """Join the contents of TCP packets to one block of bytes (a piece) for each direction of a connection.
 
-    A connection has two directions: from the client to the broker, and back. If the pieces are not packets, return them
-    unchanged.
+    The two directions are from the client to the broker, and back. If a packet is missing, a new piece begins after the
+    gap. If none of the given pieces is a TCP packet, return the pieces unchanged.
     """
     segments = [_segment(piece) for piece in pieces]
     if not any(segments):

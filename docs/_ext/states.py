@@ -10,8 +10,8 @@ from one state to another one. The position of the arrow depends on its directio
 - An arrow to a later box is on the right side of the column.
 - An arrow to an earlier box, or from a box to itself, is on the left side of the column.
 
-Arrows that would overlap have different distances from the column of boxes. Below the picture, a table names the event
-that causes each change of state.
+If two arrows on the same side of the column would overlap, the directive draws them at different distances from the
+column. Below the picture, a table names the event that causes each change of state.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Arrow(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The line of an arrow beside the column of boxes: from a side to `x`, up or down, and back to the column."""
+    """The line of an arrow beside the boxes: sideways from a box to `x`, then up or down, then back to a box."""
 
     arrow: Arrow
     x: float
@@ -159,7 +159,11 @@ def _around(drawing: Drawing, route: Route, edge: float, routes: list[Route]) ->
 
 
 def _height_of_number(route: Route, edge: float, routes: list[Route]) -> float:
-    """Return the y coordinate of an arrow's number: near the middle of its line, where no other line crosses it."""
+    """Return the y coordinate of an arrow's number.
+
+    The number is beside the vertical part of the arrow, as near to the middle as possible. The function chooses a
+    place where no arrow crosses the number. If there is no such place, the number is in the middle.
+    """
     low, high = sorted((route.begin, route.end))
     middle = (low + high) / 2
     beside = route.x + LANE / 2  # where the number is

@@ -39,18 +39,18 @@ PATIENCE = 60.0  # seconds; a run that has not made the expected calls after thi
 
 
 class Watched(NamedTuple):
-    """A function whose calls are recorded, and the way in which a drawing shows these calls.
+    """A function whose calls are recorded. The other fields say how a drawing shows each call.
 
     Each participant of the drawing, for example a broker or a log, has a lane: a vertical line. The field `lane` names
-    the participant to which the function belongs. A call of the function becomes an arrow to this lane, and the field
-    `text` is the text of the arrow. If `lane` is empty, the drawing does not show the call.
+    the participant to which the function belongs. A call becomes an arrow to this lane, and `text` is the text of the
+    arrow. If `lane` is empty, the drawing does not show the call.
 
-    The arrow begins at the lane of the caller. Usually, the caller is another watched function. If no watched function
-    makes the call, the field `caller` names the participant that makes it.
+    The arrow begins at the lane of the caller. Usually, the caller is another function whose calls are recorded. In all
+    other cases, the field `caller` names the participant that makes the call.
 
-    A second arrow leads back to the caller when the function returns. The field `reply` is the text of this second
-    arrow. If `reply` is empty, the drawing does not show the second arrow. If `waits` is true, the drawing shows a bar
-    on the caller's lane. The bar begins at the call and ends at the return.
+    When the function returns, a second arrow leads back to the caller. The field `reply` is the text of this arrow. If
+    `reply` is empty, the drawing has no second arrow. If `waits` is true, a bar on the caller's lane shows how long the
+    caller waits: from the call to the return.
     """
 
     function: Callable[..., Any]
@@ -65,11 +65,9 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call.
 
-    `watched` describes the called function. The event's fields `lane`, `caller` and `text` contain texts for the
-    drawing. Each of these texts comes from the field of `watched` with the same name, in one of two ways:
-    - If the field of `watched` contains a text, the event contains the same text.
-    - If the field of `watched` contains a function, this function has made the event's text from the local variables of
-      the recorded call.
+    `watched` describes the called function. `lane`, `caller` and `text` are texts for the drawing, and `watched` has
+    fields with the same names. Each of these fields of `watched` contains either the text itself, or a function. In the
+    second case, this function has made the text from the local variables of the recorded call.
     """
 
     moment: float  # seconds since a moment that is the same for all events
@@ -156,10 +154,9 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 class _Thread(NamedTuple):
     """A thread whose calls the drawing shows.
 
-    A lane is the vertical line of one participant in the drawing. Each *watched* function (a function whose calls are
-    recorded) belongs to a lane. `home` is the lane of the first watched function that the thread called. `lanes`
-    contains one lane for each watched function that the thread runs now. The last lane belongs to the function that was
-    called last.
+    A lane is the vertical line of one participant in the drawing. A *watched* function is a function whose calls are
+    recorded. When the thread calls a watched function, the function's lane is added at the end of `lanes`. When the
+    function returns, this lane is removed. `home` is the lane of the first watched function that the thread called.
     """
 
     home: str

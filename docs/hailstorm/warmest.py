@@ -17,8 +17,8 @@ MEAN = Mean()
 def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
     """Return the city of the tuple `item`, the number of temperatures of this city so far, and their mean.
 
-    The bolt `warmest` uses the number of temperatures as a version number: of two means of a city, the mean of more
-    temperatures is the newer one.
+    The bolt `warmest` has to know which of two means of a city is newer. The newer mean was computed from more
+    temperatures. So the bolt uses the number of temperatures as a version number.
     """
     state = states[item[0]]
     _, count = state
@@ -26,7 +26,7 @@ def counted_mean(item: Any, states: Any) -> list[tuple[str, tuple[int, float]]]:
 
 
 def two_warmest(item: Any, newest: Any) -> list[list[tuple[str, float]]]:
-    """Return the two cities with the highest mean. `newest` maps each city to a pair: the version and the mean."""
+    """Return the two cities with the highest mean. `newest` maps each city to (number of temperatures, mean)."""
     means = [(city, mean) for city, (_, mean) in newest.items()]
     return [heapq.nlargest(2, means, key=lambda pair: pair[1])]
 

@@ -25,7 +25,7 @@ CELL = 52  # pixels: the width of an index entry or a batch
 
 
 class Found(NamedTuple):
-    """A log, and what the look-up of an offset has found: a segment, then an entry of its index, then a batch."""
+    """A log, and the result of each step of a look-up: the segment, the entry of its index, and the batch."""
 
     bases: list[int]  # base offsets of all segments
     segment: int  # base offset of the segment that contains the wanted offset

@@ -76,19 +76,20 @@ class CoordinatorConnection:
         return self._connection
 
     def feature(self, name: str) -> int:
-        """Return the level of a feature of the cluster. The level is 0 if the coordinator did not report the feature.
+        """Return the level of a cluster feature, or 0 if the coordinator has not reported this feature.
 
-        The coordinator reports its features when the connection opens. The method itself sends no request, so the
-        caller must first send another request to the coordinator.
+        The coordinator reports its features when the client connects. This method opens no connection, so the caller
+        must first send another request to the coordinator.
         """
         return 0 if self._connection is None else self._connection.features.get(name, 0)
 
     def send(
         self, kind: type[Request], request: RequestFor, newest: int | None = None, timeout: float | None = None
     ) -> Any:
-        """Send one request and return the response. If `newest` is not None, the request has at most this version.
+        """Send one request to the coordinator, and return the response.
 
-        Raises ConnectionFailed if the connection is lost. The next call then looks up the coordinator again.
+        `newest` is the newest request version that the caller allows. None allows every version. Raises
+        ConnectionFailed if the connection is lost. The next call then looks up the coordinator again.
         """
         connection = self.connection()
         try:

@@ -1,13 +1,14 @@
 """The pauses between attempts to connect to a broker that cannot be reached.
 
-The problem: a computer whose broker is down refuses a connection within microseconds. A client that tries again
-immediately would make thousands of attempts a second. Also, all clients of the broker would connect at the same moment
-when the broker runs again.
+If a computer runs but its broker does not, the computer refuses each connection within microseconds. A client
+that tried again immediately would make thousands of attempts a second. When the broker runs again, all its
+clients would connect at the same moment.
 
-The idea is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the client waits
-50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. The client makes each pause up to
-20 % shorter or longer at random, so that many clients do not connect at the same moment. No pause is longer than one
-second, so each client connects within one second after the broker runs again. These are the pauses:
+The solution is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the
+client waits 50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. To each pause,
+the client adds *jitter*: it makes the pause up to 20 % shorter or longer, at random. So not all clients connect
+at the same moment. No pause is longer than one second, so each client tries again within one second after the
+broker has started. These are the pauses:
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 
@@ -49,9 +50,9 @@ class AddressFailures:
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """Return the error of the last attempt to connect, while the pause after this attempt lasts.
+        """Return None if the client may connect to this address now. Otherwise, return the error of the last attempt.
 
-        Return None if the client may connect to this address now.
+        After a failed attempt, the client must wait for a pause before it may connect to this address again.
         """
         with self._lock:
             failure = self._failures.get(address)
@@ -66,9 +67,10 @@ class AddressFailures:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Store that the connection to an address has broken. The client then tries all other addresses first.
+        """Store that an open connection to this address has broken. `has_failed_recently` then returns True.
 
-        Unlike `failed`, this method starts no pause: the client may connect to this address again immediately.
+        The client therefore tries all other addresses first. Unlike `failed`, this method starts no pause. If the other
+        addresses do not work, the client may connect to this address again immediately.
         """
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
@@ -79,7 +81,10 @@ class AddressFailures:
             self._failures.pop(address, None)
 
     def has_failed_recently(self, address: str) -> bool:
-        """Return whether the last connection to this address failed. The client then tries other addresses first."""
+        """Return whether the last attempt to connect to this address failed, or the last connection broke.
+
+        If the result is True, the client tries other addresses first.
+        """
         with self._lock:
             return address in self._failures
 

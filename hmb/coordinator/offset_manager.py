@@ -4,20 +4,20 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-Because of the group's lock, an old commit never replaces a newer one. A thread holds this lock while it checks the
-member and adds the records of the commit to the journal's queue. During this time, the group cannot remove the member
-or assign its partitions to another member. So the next owner of a partition always adds its commits later.
+An old commit never replaces a newer one, because a thread holds the group's lock while it commits. Under this lock, the
+thread checks the member, and adds the records of the commit to the journal's queue. Meanwhile, the group cannot remove
+the member or assign its partitions to another member. So the next owner of a partition always adds its commits later.
 
-For example, member A commits offset 40 and waits for the disk. The group then removes A and assigns the partition to
-member B, and B commits offset 45. The record of A was added to the queue before the group removed A, so the queue
-contains 40 and then 45. The newest committed offset is 45.
+For example, member A commits offset 40 and waits for the disk. Meanwhile, the group removes A and assigns the partition
+to member B. B then commits offset 45. The record of A was already in the queue when the group removed A. So the queue
+contains offset 40 before offset 45, and the newest committed offset is 45.
 
-A thread that deletes the offsets of a group must know all of them. The thread therefore first writes all commits of the
-group that are in the queue. The thread holds the group's lock while it waits for the disk, so other requests for this
-group must wait. This is acceptable, because deletions are rare.
+A thread that deletes the offsets of a group must know all these offsets. Some of them can still be in the journal's
+queue, so the thread first writes the queue to the disk. It holds the group's lock while it waits for the disk, so other
+requests for this group must wait. This is acceptable, because deletions are rare.
 
-A fetch of committed offsets returns only offsets that are on disk. The reason is that the journal first syncs a record,
-and then changes the offset in memory.
+A client that fetches committed offsets gets only offsets that are on disk. The
+broker reads them from memory. The journal changes an offset in memory only after it has synced the record to the disk.
 
 Source: Kafka's `OffsetMetadataManager`.
 """
@@ -72,8 +72,10 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Add a commit of offsets to the journal's queue.
 
-        If `producer` is not None, the offsets stay pending until the transaction of this producer ends. Raises
-        NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, and UNKNOWN_SERVER_ERROR if the records are too large.
+        If `producer` is not None, the commit is a part of this producer's transaction. The offsets then stay pending
+        until the transaction ends. The records belong to one partition of the journal. Raises NOT_COORDINATOR if this
+        partition does not exist or cannot be read, and COORDINATOR_LOAD_IN_PROGRESS if it is not loaded yet. Raises
+        UNKNOWN_SERVER_ERROR if the records are too large.
         """
         records = _records(group_id, offsets, self._journal.largest_batch(group_id))
         producer_id = None if producer is None else producer.producer_id
@@ -82,11 +84,12 @@ class OffsetManager:
     def begin_end_transaction(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
     ) -> QueuedRecords:
-        """Add the end marker of a transaction to the journal's queue for partition `number`.
+        """Add the end marker of a transaction to the queue of the journal's partition `number`.
 
-        After the marker is written, the coordinator commits or discards the producer's pending offsets in this
-        partition. Raises the errors of `begin_commit`. `Journal.write` can later raise INVALID_PRODUCER_EPOCH or
-        TRANSACTION_COORDINATOR_FENCED.
+        When the marker is on disk, the coordinator commits or discards the producer's pending offsets in this
+        partition. Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist. Raises NOT_COORDINATOR if the
+        partition cannot be read, and COORDINATOR_LOAD_IN_PROGRESS if it is not loaded yet. `Journal.write` can later
+        raise INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
         """
         committed = marker.control_type is ControlType.COMMIT
         apply = partial(self._end_transaction, number, producer.producer_id, committed)
@@ -97,9 +100,9 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Delete offsets of a group: add their tombstones to the journal's queue.
 
-        `also` contains records that the journal must write together with these tombstones, for example the tombstones
-        of the group itself. If `partitions` is None, delete all offsets of the group. Raises the errors of
-        `begin_commit`.
+        If `partitions` is None, delete all offsets of the group. `also` contains further records, for example the
+        tombstone of the group itself. The journal writes these records together with the tombstones of the offsets.
+        Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
         """
         self._journal.write_all_queued(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)
@@ -120,11 +123,14 @@ class OffsetManager:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
-        """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
+        """Delete the offsets that a group has committed for deleted topics.
 
-        A new topic can have the same name as a deleted topic. Each offset contains the id of its topic, so this method
-        does not delete the offsets of the new topic. If the journal cannot be written, the offsets of the deleted topic
-        stay in memory and in the journal. Their topic id shows that they do not belong to the new topic.
+        `ids` maps the names of these topics to their ids. A new topic can have the same name as a deleted topic. The
+        method therefore compares the topic id of each offset, and does not delete the offsets of the new topic. It
+        deletes an offset without a topic id.
+
+        If the journal cannot be written, the method logs a warning, and the offsets stay. This is harmless: their topic
+        id shows that they do not belong to the new topic.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:
@@ -159,7 +165,7 @@ class OffsetManager:
             return {partition: known[partition] for partition in partitions if partition in known}
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which an open transaction contains offsets of this group."""
+        """Return the partitions for which a producer has committed offsets of this group in an open transaction."""
         with self._lock:
             return self._offsets.pending(group_id)
 
@@ -207,10 +213,11 @@ class OffsetManager:
 def _records(
     group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], most_bytes: int
 ) -> list[KeyAndValue]:
-    """Return one record for each committed offset. Raises UNKNOWN_SERVER_ERROR if they exceed `most_bytes`.
+    """Return one record for each committed offset. Raises UNKNOWN_SERVER_ERROR if the records exceed `most_bytes`.
 
-    The log would also reject such large records, but only after this function has created all of them in memory. Each
-    record contains the group id, so a request of 500 KB with a long group id and 16,384 partitions would need 500 MB.
+    The log would also reject such large records. But without the check in this function, all of them would first be in
+    memory. Each record contains the group id, so a request of 500 KB with a long group id and 16,384 partitions would
+    need 500 MB.
     """
     records: list[KeyAndValue] = []
     size = 0

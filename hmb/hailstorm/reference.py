@@ -51,9 +51,9 @@ def _call(reference: str, function: Callable[..., object]) -> object:
 
 
 def reference_to(topology: Topology) -> str:
-    """Return a reference, for example `module:name`, with which another process can load a topology.
+    """Return a reference to a topology, for example `module:name`. Another process uses it to import the topology.
 
-    Raises TopologyError if no imported module has a global variable that contains the topology.
+    Raises TopologyError if no module that another process can import has a global variable with this topology.
     """
     for module_name, module in list(sys.modules.items()):
         for name, value in list(getattr(module, "__dict__", {}).items()):

@@ -1,8 +1,9 @@
 """The topology: spouts, bolts and sinks, and how tuples flow between them.
 
-A topology is a directed acyclic graph of *nodes*. A user declares a node once, and the node runs as several
-*processors*. A spout has one processor for each partition of its topic. The number of processors of a bolt or a sink is
-its parallelism. The example of the Hailstorm paper finds trending hashtags:
+A topology is a directed acyclic graph of *nodes*. A node is a spout (reads a topic), a bolt (processes tuples)
+or a sink (writes the results). A user declares a node once, and the node runs as several *processors*. A spout
+has one processor for each partition of its topic. The user sets the number of processors of a bolt or a sink
+(`parallelism`). The example of the Hailstorm paper finds trending hashtags:
     topology = Topology("trending")
     topology.spout("tags", Spout("hashtags", convert=lambda record: (record.value.decode(), 1)))
     topology.bolt("count", count, after="tags", parallelism=3)
@@ -15,30 +16,32 @@ In the example `trending`, the topic `hashtags` has 2 partitions, so the nodes r
     topn               topn-0 topn-1
     console            console-0
 
-A processor sends each tuple to all nodes that follow its own node. In each of these nodes, one instance receives the
-tuple. The grouping function of the receiving node selects this instance.
+A processor is one instance of a node. It sends each tuple to all nodes that come directly after its own node.
+In each of these nodes, only one processor receives the tuple. The grouping function of this node selects the
+processor.
 
-`Processors` is the topology together with the partitions that exist now. `Processors` contains the names of all
-processors, the receivers of each processor, and the partitions whose tuples reach each processor. The name of a
-processor is the name of its node and a number, for example `count-2`. The names of nodes are unique, so the names of
-processors are unique, too.
+The class `Processors` computes how a topology runs with the partitions that its topics have now. It contains
+the names of all processors. For each processor, it also contains the processors that send tuples to it, and the
+partitions from which these tuples come. The name of a processor is the name of its node and a number, for
+example `count-2`. The names of nodes are unique, so the names of processors are unique, too.
 
-**Changes.** A bolt with three instances cannot load its states into four instances. The tuples of a key would go to an
-instance that does not have the state of this key. A bolt with sums cannot load the states of means, and a bolt with
-windows of a day cannot load windows of a week. The *shape* of a topology consists of its nodes, their parallelism, and
-the kinds of the states. A topology with another shape is treated as a different topology: it needs a new snapshot
-store, and starts at the beginning of its topics.
+**Changes.** A topology can load its old snapshots only if its *shape* has not changed. The shape consists of
+the nodes, their parallelism, and the kind of each bolt's state. For example, suppose that a bolt had three
+instances, and now has four. Some keys now belong to another instance, which does not have the states of these
+keys. A state must also have the same kind: a bolt that computes means cannot use stored sums. A topology with
+another shape is a different topology. It needs a new snapshot store, and does not continue at its old offsets.
 
-A snapshot store detects a change of the topology by a `fingerprint`. The fingerprint contains the nodes, and the kind
-of each bolt's states, for example `MapOf(Sum())`. The fingerprint cannot contain functions. If a function has changed,
-change the `version` of the topology. The fingerprint contains no numbers that only affect later records, for example
-`allowed_lateness`. A user may change such a number, and keep the store. The new number then applies to the records
-after the newest snapshot.
+A snapshot store compares the `fingerprint` of the topology with the stored one, and so detects that the
+topology has changed. The fingerprint contains the nodes, and the kind of each bolt's state, for example
+`MapOf(Sum())`. It cannot contain the code of functions. If you change a function, you must therefore change the
+`version` of the topology. Some options, for example `allowed_lateness`, only affect later records, so the
+fingerprint does not contain them. If you change such an option, the topology can continue with its old
+snapshots. The new value then applies to the records after the newest snapshot.
 
-A topic of a topology can get new partitions. The topology can still load its old snapshots at its next start. Each old
-partition then continues at the offset that the newest complete snapshot contains for it. The snapshot contains no
-offset for a new partition. Its spout begins at the position that the option `offset` of the spout selects: "earliest"
-or "latest".
+A topic of a topology can get new partitions. At its next start, the topology can still load its old snapshots.
+The newest complete snapshot contains the next offset of each old partition, so the spout continues there. It
+contains no offset for a new partition. For a new partition, the spout begins at the position that its option
+`offset` selects: "earliest" or "latest".
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """
@@ -97,10 +100,11 @@ class Topology:
     def bolt(
         self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping | None = None
     ) -> None:
-        """Add a bolt node. The bolt processes the tuples that the nodes named in `after` send.
+        """Add a bolt node. The bolt processes tuples of the nodes that `after` names.
 
-        If `group` is None, the key of the bolt's state selects the instance for a tuple. If the bolt has no key, the
-        first element of the tuple selects the instance.
+        The bolt runs as `parallelism` instances. The function `group` decides which instance receives a tuple. Its
+        default is the key function of the bolt's state. If the bolt has no key function, the first element of the tuple
+        decides.
         """
         if not isinstance(bolt, Bolt):
             raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")
@@ -154,10 +158,14 @@ class Topology:
         return [node for node in self.nodes.values() if name in node.after]
 
     def in_order(self) -> list[Declaration]:
-        """Return the nodes in topological order: each node comes after all nodes that send to it.
+        """Return the nodes in topological order: each node comes after all nodes that send tuples to it.
 
-        Raises TopologyError for a cycle, an unknown name, a node without input, a topic that two spouts read, and an
-        IdempotentSink that receives tuples, directly or through other nodes, from a bolt with `combine=True`.
+        Raises TopologyError in these cases:
+
+        - The nodes form a cycle, or the topology has no spout.
+        - Two spouts read the same topic.
+        - A bolt or sink receives tuples from no node, from a node that does not exist, or from a sink.
+        - An IdempotentSink receives tuples from a bolt with `combine=True`, directly or through other nodes.
         """
         self._check_names()
         done: dict[str, Declaration] = {}
@@ -172,11 +180,12 @@ class Topology:
         return list(done.values())
 
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
-        """Raise TopologyError if an IdempotentSink receives tuples (perhaps through other nodes) from a combining bolt.
+        """Raise TopologyError if an IdempotentSink receives tuples from a combining bolt (with `combine=True`).
 
-        A bolt is combining if its option `combine` is true. An IdempotentSink is a sink that overwrites outputs with
-        the same identity. After a crash, the outputs of a combining bolt can have other identities, so the sink would
-        not overwrite the old outputs. `nodes` are in topological order.
+        An IdempotentSink writes each output under an identity. After a crash, the sink writes the outputs again, and
+        each one overwrites the old output with the same identity. A combining bolt can send tuples with other
+        identities after a crash, so the sink would not overwrite the old outputs. The check also finds combining bolts
+        from which tuples reach the sink through other nodes. `nodes` are in topological order.
         """
         combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True at or before the node
         for node in nodes.values():
@@ -235,11 +244,11 @@ class Processor:
 
     @property
     def saves(self) -> bool:
-        """Whether this processor saves snapshots.
+        """Whether this processor saves snapshots of its state.
 
         Bolts and sinks save snapshots. A spout saves snapshots only if it tracks event times or counts dead letters.
-        Any other spout has no state except its position: the next offset to read. Hailstorm stores the positions of all
-        spouts in the clock of each snapshot, so this spout needs no snapshot of its own.
+        The only state of any other spout is its position: the offset of the next record. Such a spout needs no snapshot
+        of its own, because each snapshot of the topology already contains the positions of all spouts.
         """
         runs = self.node.runs
         return not isinstance(runs, Spout) or runs.event_time is not None or runs.dead_letters is not None
@@ -251,12 +260,13 @@ class Processor:
 
 
 class Processors:
-    """All processors of a topology, for the partitions that exist.
+    """The processors that a topology has for the partitions that its topics have now.
 
-    Each field is a map, written as key -> value:
-    by_name        name of a processor -> the processor; the map is in topological order
+    Each field is a dict, written as key -> value:
+    by_name        name of a processor -> the processor; the dict is in topological order
     followers      name of a node -> the nodes to which this node sends its tuples
-    upstreams      name of a processor X -> a map: partition -> the processors that send tuples of this partition to X
+    upstreams      name of a processor -> an inner dict for the tuples that it receives:
+                   partition of the tuples -> the names of the processors that send these tuples
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
@@ -287,8 +297,8 @@ class Processors:
     ) -> dict[TopicPartition, frozenset[str]]:
         """Return a dict: partition -> names of the processors that send tuples of this partition to `node`.
 
-        A tuple belongs to the partition of the record from which it was made. `instances` contains the processors of
-        each node. `reached` contains, for each node, the partitions whose tuples reach this node.
+        A tuple is made from a record, and belongs to the partition of this record. `instances` contains the processors
+        of each node. `reached` contains, for each node, the partitions whose tuples reach this node.
         """
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:
@@ -309,10 +319,11 @@ class Processors:
         return [each.name for each in self.by_name.values() if each.node is node]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the values that must not change between the save of a snapshot and its load.
+        """Return the parts of the topology that must stay the same, so that it can load its old snapshots.
 
-        The values are the topology's name and version, its nodes, their inputs and parallelism, the topics of its
-        spouts, and the kinds of its bolts' states.
+        These parts are the name and the version of the topology, its nodes, and the properties of each node. For a
+        spout, they are the topic, whether it has event times, and whether it counts dead letters. For a bolt or a sink,
+        they are its inputs and its parallelism. For a bolt, they also include the kind of its state.
         """
         return {
             "topology": self.topology.name,

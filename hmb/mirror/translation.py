@@ -12,22 +12,26 @@ offsets both grow by one from record to record. For example, the source has a ma
 For example, a consumer group has committed offset 5 at the source. If the record with offset 5 has offset 4 at the
 target, the group continues there at offset 4.
 
-A *run* is a series of records whose source offsets and target offsets both grow by one. A partition *keeps* its offsets
-if it has only one run, and if the first record of this run has the same offset at the source and at the target.
+A *run* is a series of records whose source offsets and target offsets both grow by one from record to record. A
+partition *keeps* its offsets if each record has the same offset in the copy as at the source. This is the case
+if the partition has only one run, and the first record of this run has the same offset on both sides.
 
-If the mirror writes in transactions, the target writes a marker after each of them. Each marker takes an offset of the
-copy, so it ends a run: a series of records without a gap in their offsets. A partition could therefore have thousands
-of runs. As soon as it has more than MAX_RUNS, the mirror forgets every second run in the older half of the list. A
-forgotten run leaves a *gap* between two other runs.
+If the mirror writes in transactions, the target cluster writes a marker to the copy after each transaction. The
+marker has an offset in the copy, but there is no such marker at the source. So each marker ends a *run*: a
+series of records whose offsets grow by one on both sides. A partition could therefore have thousands of runs.
+As soon as it has more than MAX_RUNS runs, the mirror forgets every second run in the older half of the list.
+Each forgotten run leaves a *gap* between two other runs.
 
-A gap contains source offsets for which the mirror no longer knows the offsets in the copy. To translate a committed
-offset in a gap, the mirror counts the records of the gap, at the source and at the target (see the module `groups`). If
-it cannot count the records, the translated offset is the start of the gap. The consumer group then reads some records
-again, but it misses none.
+In a gap, the mirror no longer knows which source offset belongs to which offset in the copy. To translate a
+committed offset in a gap, the mirror counts the records from the start of the gap to this offset at the source.
+It then finds the record in the copy that comes after the same number of records (see the module `groups`). If
+the mirror cannot count the records, it uses the start of the gap. The consumer group then reads some records
+again, but misses none.
 
-The command `hmb restore` uses the class `Translation`, too: it translates the offsets of a backup. A mirror keeps only
-MAX_RUNS runs of each partition, because it stores them in the text of an offset commit, which must be short. A restore
-does not store the runs in a commit, so it keeps all of them (cli/backup/renumbering.py).
+The command `hmb restore` also uses the class `Translation`, for the offsets of a backup. The class stores
+*runs*, which are series of copied records. A mirror saves the runs of a partition as text in an offset commit.
+This text must be short, so a mirror keeps at most MAX_RUNS runs of each partition. A restore does not save its
+runs in a commit, so it keeps all of them (cli/backup/renumbering.py).
 """
 
 from __future__ import annotations
@@ -40,7 +44,10 @@ MAX_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 by
 
 
 class CopiedRun(NamedTuple):
-    """A series of `length` records. `source` and `target` are the offsets of its first record in both clusters."""
+    """A series of `length` copied records. Their offsets grow by one, both at the source and in the copy.
+
+    `source` is the offset of the first record at the source. `target` is its offset in the copy.
+    """
 
     source: int
     target: int
@@ -48,10 +55,10 @@ class CopiedRun(NamedTuple):
 
 
 class TranslationGap(NamedTuple):
-    """A part of a partition between two runs. A run is a series of copied records (`CopiedRun`).
+    """A part of a partition between two runs of copied records, for which the mirror has forgotten the exact offsets.
 
-    At the source, the gap begins at the offset `source`. In the copy, the gap begins at the offset `target`, and the
-    next run begins at the offset `target_end`.
+    At the source, the gap begins at the offset `source`. In the copy, it begins at the offset `target`, and ends
+    before the offset `target_end`, at which the next run begins.
     """
 
     source: int
@@ -66,11 +73,11 @@ class Translation:
     """
 
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
-        """Create a translation from `runs`, the records that are already copied.
+        """Create a translation from `runs`, which describe the records that are already copied.
 
-        `runs` contains at least one run, in the order of their offsets. If no record is copied yet, the only run has
-        the length 0. The method `add` adds further runs. If `keeps_all` is False, `add` removes some older runs as soon
-        as more than MAX_RUNS exist.
+        The runs are in ascending order of their offsets. `runs` must contain at least one run. If no record is copied
+        yet, this run has the length 0. The method `add` adds more runs. If `keeps_all` is False and there are more than
+        MAX_RUNS runs, `add` removes some of the older runs.
         """
         self._runs, self._keeps_all = list(runs), keeps_all
 
@@ -96,7 +103,7 @@ class Translation:
         return last.target + last.length
 
     def add(self, source: int, target: int, length: int) -> None:
-        """Record that `length` records were copied. `source` and `target` are the offsets of the first record."""
+        """Store that `length` records are copied. `source` and `target` are the offsets of the first record."""
         last = self._runs[-1]
         if not last.length and len(self._runs) == 1:
             self._runs = [CopiedRun(source, target, length)]
@@ -119,9 +126,10 @@ class Translation:
         return TranslationGap(run.source + run.length, run.target + run.length, self._runs[at + 1].target)
 
     def translate(self, source: int) -> int:
-        """Return the offset at the target from which a consumer must read to continue at the offset `source`.
+        """Return the offset in the copy that corresponds to the source offset `source`.
 
-        An offset after the last copied record becomes the end of the copy.
+        If `source` is the next offset of a consumer at the source, the result is its next offset in the copy. If
+        `source` is greater than the offset of every copied record, return the offset after the last copied record.
         """
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if at < 0:  # The source had deleted the record before the mirror started.

@@ -4,16 +4,17 @@ The options `--state`, `--ui` and `--metrics` of `hmb broker` each open a port. 
 address, they share one server. Every port also serves `/healthz`, which reports whether the broker accepts records. The
 port of the page also serves the state.
 
-The broker writes the addresses of its ports and the owner's token to a file in its data directory, for `hmb state`,
-`hmb top` and `hmb ui`. Only the user who runs the broker can read this file.
+The commands `hmb state`, `hmb top` and `hmb ui` must find the ports of a running broker. For these commands, the broker
+writes links to its state and to its page into a file in its data directory. The link to the state contains the *owner's
+token*, a secret for the user who runs the broker. Only this user can read the file.
 
-The links to the state and to the page contain a token, which the broker stores in a file of its own. After a restart,
-the broker uses the same token, so a page that is open in a browser continues.
+The links to the state and to the page contain a token. The broker stores this token in a separate file, and uses it
+again after a restart. A page that is open in a browser therefore still works after the restart.
 
 *Other computers.* The broker's state contains the names of topics and clients, and the broker's page also shows the
-values of records. So if other computers can reach the HTTP port for the state or for the page, this port needs TLS and
-a login. Otherwise, the broker does not start. TLS uses the settings `ssl.keystore.*` of the broker. A user logs in with
-the name and the password that clients use for SASL.
+values of records. If other computers can reach the HTTP port for the state or for the page, this port therefore needs
+TLS and a login. Without them, the broker does not start. For TLS, the port uses the broker's settings `ssl.keystore.*`.
+Users log in with the same name and password as Kafka clients that use SASL.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class HttpAddress(NamedTuple):
 
 
 class PublicAddressError(ValueError):
-    """The error for an HTTP port that the broker must not open, because other computers can reach it.
+    """An error for an HTTP port that other computers can reach, but that the broker cannot protect.
 
-    Such a port for the broker's state or page needs a TLS key, and a user who can log in. The broker has no usable key,
-    or no user has a password.
+    If other computers can reach the port for the broker's state or page, this port needs TLS and a login. The broker
+    raises the error if it has no usable TLS key, or if no user has a password.
     """
 
     def __init__(self, address: HttpAddress, problem: str) -> None:
@@ -88,10 +89,10 @@ class MonitoringPorts:
         ui: HttpAddress | None = None,
         properties: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Bind the ports, but answer no request before `start`. `properties` are the broker's settings.
+        """Bind the ports. No port answers requests before `start`. `properties` contains the broker's settings.
 
-        Raises OSError if a port is not free. Raises PublicAddressError if other computers can reach the address of the
-        state or of the page, but the settings contain no key for TLS.
+        Raises OSError if a port is not free. The ports of the state and of the page need a TLS key if other computers
+        can reach them. Raises PublicAddressError if the settings do not contain such a key.
         """
         self._public = [it for it in (state, ui) if it is not None and not is_loopback(it.host)]
         self._tls = _tls(self._public[0], properties) if self._public else None
@@ -115,9 +116,9 @@ class MonitoringPorts:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The links to the broker's state ("state"), to its page ("ui") and to its metrics ("metrics").
+        """The links to the broker's state (key "state"), to its page ("ui") and to its metrics ("metrics").
 
-        A request for the state or for the page needs a secret token, so the links to them contain this token.
+        The links to the state and to the page contain a secret token, because the broker requires this token there.
         """
         urls = {}
         if self.state is not None:
@@ -129,10 +130,10 @@ class MonitoringPorts:
         return urls
 
     def start(self, broker: BrokerServer) -> None:
-        """Start the HTTP servers for a started broker.
+        """Start the HTTP servers. The broker must already be started.
 
         Raises OSError if a file cannot be written. If other computers can reach the state or the page, users must log
-        in. Raises PublicAddressError if they cannot log in, because no user has a password.
+        in there. In this case, the method raises PublicAddressError if no user has a password.
         """
         logins = Logins(broker)
         if self._public and not logins.has_passwords:
@@ -195,9 +196,9 @@ def _respond_state(current: Callable[[], BrokerState], request: HttpRequest) -> 
 
 
 def _respond_slowest(requests: RecentRequests, request: HttpRequest) -> HttpResponse:
-    """Respond at once with the slowest requests of each API that were recorded until now.
+    """Respond immediately with the slowest requests of each API that the broker has recorded so far.
 
-    The recorder then records further requests for N seconds. The client chooses N with `?seconds=N` in the address.
+    After this, the broker continues to record requests for N seconds. The client sets N with `?seconds=N` in the URL.
     """
     check_may_see_requests(request.reader)
     return json_response(requests.slowest(number_of(request, "seconds")))

@@ -7,9 +7,10 @@ A frame has two parts:
 TCP transports a stream of bytes, and does not show where a message begins or ends. So the sender writes the length of
 each message before the message. For example, the frame `00 00 00 02 | 61 62` contains a message of two bytes, "ab".
 
-An attacker can send a frame with a false length: the four bytes of the length are enough to announce a message of 2 GB.
-So a reader compares the length with a limit (Kafka's `socket.request.max.bytes`). The reader also allocates memory only
-for bytes that have arrived.
+An attacker can send a frame with a false length. With only four bytes, the attacker can announce a message of 2 GB. If
+the reader allocated memory for the whole message at once, a few such frames could use up its memory. The reader
+therefore rejects a length above a limit (Kafka's `socket.request.max.bytes`), and allocates memory only for bytes that
+have arrived.
 
 Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
 """
@@ -45,8 +46,8 @@ def _reserve_nothing(size: int) -> None:
 class Stream(Protocol):
     """An object from which bytes can be read: a file, `socket.makefile("rb")`, or an io.BytesIO.
 
-    At the end of the stream, `read` returns an empty byte string. If the time limit of a socket passes and no bytes
-    have arrived, `read` returns None. The functions of this module treat None like the end of the stream.
+    At the end of the stream, `read` returns an empty byte string. A socket with a time limit can also return None, if
+    no bytes arrive in time. The functions of this module then behave as if the stream had ended.
     """
 
     def read(self, size: int, /) -> bytes | None: ...
@@ -81,11 +82,11 @@ def read_size(stream: Stream, max_size: int) -> int | None:
 
 
 def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing, *, large: int = CHUNK) -> memoryview:
-    """Return the message in a frame. `size` is the frame's length, which `read_size` has returned.
+    """Return the message in a frame. `size` is the length of the message, which `read_size` has returned.
 
-    The function reads a message of more than `large` bytes in chunks. Before each chunk, it calls `reserve` with the
-    size of the chunk. `reserve` may wait until the broker has memory for the chunk. Raises ProtocolError if the stream
-    ends inside the frame.
+    If the message has more than `large` bytes, the function reads it in chunks. Before it reads a chunk or a whole
+    message, it calls `reserve` with the number of bytes. The broker uses `reserve` to wait until it has enough memory.
+    Raises ProtocolError if the stream ends before the end of the message.
     """
     if size > large:
         return _read_large(stream, size, reserve)
@@ -97,12 +98,11 @@ def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing, *,
 
 
 def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
-    """Read a large message into memory from the operating system (mmap).
+    """Read a large message into memory that comes directly from the operating system (mmap).
 
-    The operating system allocates each page of this memory when the reader first writes to the page. All pages become
-    free when the last memoryview of the message is deleted. A `bytearray` would be worse for two reasons. Python copies
-    a `bytearray` when it grows. The C library does not return all memory of a deleted `bytearray` to the operating
-    system.
+    The operating system provides a page of this memory only when bytes are written to the page. When the last
+    memoryview of the message is deleted, all of this memory is free again. A `bytearray` has two disadvantages. Python
+    copies a `bytearray` when it grows. After it is deleted, the C library may keep a part of its memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:
@@ -121,7 +121,7 @@ def _ends_early(position: int, size: int) -> str:
 
 
 def frame(parts: list[Part]) -> list[Part]:
-    """Return the parts of a frame: the length of a message, followed by `parts`, which are the parts of the message."""
+    """Return the parts of a frame: the length of the message, and then the parts of the message itself."""
     prefix = _SIZE.pack(sum(map(part_size, parts)))
     first, *rest = parts
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]

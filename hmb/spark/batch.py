@@ -1,8 +1,9 @@
 """Reads topics in a batch query. The reader makes the list of tasks once, and each task reads one range of offsets.
 
-When Spark plans the query, the reader asks the brokers for the log start offset and the log end offset of each
-partition. The query does not read records that are written after this moment. If Spark passes filters to the reader,
-the module `filters` makes the ranges smaller.
+When Spark plans the query, the reader fixes a range of offsets for each partition. By default, the range begins
+at the log start offset and ends at the log end offset. The reader asks the brokers for these offsets at this
+time, so the query does not read records that are written later. If Spark passes filters to the reader, the
+module `filters` makes the ranges smaller.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class RangePartition(InputPartition):
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """Return the records that one task reads: the records in one range of offsets of one partition.
 
-    If a query has no offsets to read, Spark still creates one task. For this task, return no records.
+    If a query has no offsets to read, Spark still creates one task, which has no range. For this task, the function
+    returns no records.
     """
     return tasks.read(options, partition.offsets) if isinstance(partition, RangePartition) else iter(())
 
@@ -74,13 +76,18 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """The reader of a batch query with the option pushFilters. Only this reader has Spark's method `pushFilters`.
+    """The reader of a batch query with the option pushFilters. Spark can pass the filters of the query to this reader.
 
-    If every reader had this method, each query would need the setting `spark.sql.python.filterPushdown.enabled`.
-    Without the setting, Spark raises an error for a reader with this method.
+    If a reader has the method `pushFilters`, Spark needs the setting `spark.sql.python.filterPushdown.enabled`.
+    Without this setting, Spark raises an error. The method is therefore not in `BatchReader`, so that queries
+    without the option pushFilters do not need the setting.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:
-        """Store the filters. Return all filters, so that Spark evaluates all of them again on the rows."""
+        """Store the filters, and return all of them, so that Spark also applies all of them to the rows.
+
+        The reader uses the filters only to read fewer records. It can still return rows that do not match the filters,
+        so Spark must remove these rows.
+        """
         self._filters = filters
         return filters

@@ -84,7 +84,7 @@ class LoadError(Exception):
 
 
 class LoadRun(NamedTuple):
-    """One committed run of a load. It contains the records at offsets from `start` to `end` - 1 of each partition."""
+    """One run of a load. For each partition, it contains the records from offset `start` to offset `end` - 1."""
 
     number: int
     topic: str
@@ -145,7 +145,7 @@ def load(
 
 
 def _session(topic: str) -> SparkSession:
-    """Start a session that prints nothing, because the load itself raises the error that Spark would print."""
+    """Start a Spark session that prints nothing. Spark need not print errors, because `load` raises them."""
     spark = session(f"hmb load {topic}")
     spark.sparkContext.setLogLevel("OFF")
     # If a task fails, its Python worker can write a traceback, for example of a BrokenPipeError, to standard error.
@@ -159,9 +159,10 @@ def _session(topic: str) -> SparkSession:
 
 
 def root_of(directory: str | Path) -> Path:
-    """Return the absolute path of `directory`, which is a path or a URI such as `file:///data`.
+    """Return the absolute path of `directory`, which is a path or a `file:` URI such as `file:///data`.
 
-    As in Hadoop, a `%` in the URI is an ordinary character. Raises LoadError for another URI, such as `hdfs://...`.
+    As in Hadoop, codes such as `%20` in a URI are not decoded. Raises LoadError for a URI of another file system, such
+    as `hdfs://...`.
     """
     uri = URI.fullmatch(str(directory))
     if uri is None:
@@ -173,7 +174,7 @@ def root_of(directory: str | Path) -> Path:
 
 
 def runs(directory: str | Path) -> list[LoadRun]:
-    """Return the committed runs of a directory, the oldest first."""
+    """Return the runs that were committed to a directory, from the oldest to the newest."""
     return [_run_of(path / MANIFEST) for path in sorted(root_of(directory).glob(f"{RUN}*"))]
 
 
@@ -203,14 +204,14 @@ def delete_uncommitted(root: Path) -> None:
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
 ) -> tuple[LoadRun | None, Offsets]:
-    """Return the next run that `load` must write, and the offsets at which `load` ends after its last run.
+    """Return the next run that `load` must write, and the offsets up to which the whole load reads.
 
-    A *run* contains one range of offsets of each partition, with at most `most` offsets together. If all records are
-    loaded, return None instead of a run. The fields `rows` and `files` of the returned run are 0, because the function
-    `_write` sets them when it has written the files.
+    The first value is None if all records are loaded. A *run* contains one range of offsets for each partition. `most`
+    is the largest number of offsets in all ranges of a run together. In the returned run, the fields `rows` and `files`
+    are 0. The function `_write` sets them later.
 
-    `target` contains the offsets at which `load` ends. In the first call, `target` is None, and the function finds
-    these offsets.
+    `target` contains the offsets up to which the load reads. For the first run, pass None. The function then uses the
+    current end of each partition. For each later run, pass the offsets that the first call has returned.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

@@ -13,7 +13,10 @@ class BrokerNotRunning(HmbError, RuntimeError):
 
 
 class FaultError(HmbError, ValueError):
-    """An error for a fault that is not possible, for example a negative delay. The message names the wrong value."""
+    """An error for an invalid description of a fault that a test injects, for example a negative delay.
+
+    The message names the wrong value.
+    """
 
 
 class NameNotFound(HmbError, ValueError):

@@ -36,7 +36,8 @@ class Crash(Exception):
 class Store:
     """A store for the results and the position of a consumer.
 
-    The store raises Crash before the operations whose numbers are in `crashes`. The first operation has the number 1.
+    The store counts the calls of its methods: the first call has the number 1. If the number of a call is in `crashes`,
+    this call raises Crash and changes nothing.
     """
 
     def __init__(self, crashes=()):
@@ -74,14 +75,17 @@ def run(answer, records, order, crashes):
 
 
 def plans(rng):
-    """Yield plans, which state the messages and answers that a `Link` loses: first simple plans, then random plans."""
+    """Yield plans for a simulated link (`Link`): first simple plans, then random plans.
+
+    A plan has one letter for each call of `send`: "m" loses the message, "a" loses the answer, and "-" loses nothing.
+    """
     yield from ("", "m", "a", "-a", "-m", "aa", "am", "mama", "-aa-m")
     for _ in range(60):
         yield "".join(rng.choice("--ma") for _ in range(rng.randrange(20)))
 
 
 def test_counting(answer, rng):
-    """`count_mistakes` counts the lost messages, and the messages that were processed too often."""
+    """`count_mistakes` returns the number of lost messages, and the number of repetitions."""
     cases = [
         ([], [], (0, 0)),
         (["a", "b"], ["a"], (1, 0)),
@@ -148,11 +152,12 @@ def test_memory(answer):
 
 
 def check_order(answer, rng, order, allowed):
-    """Crash a consumer at different moments, and check which mistakes it makes.
+    """Crash a consumer at different moments, and check which mistakes the crashes cause.
 
     The student's function `consume` processes records and commits the position. Its argument `order` states when it
-    commits: "before" it processes a record, "after" it, or "together" with it in one step. `allowed` lists the mistakes
-    that this order can cause: records can be "lost" or "repeated". Each listed mistake has to occur at least once.
+    commits: "before" it processes a record, "after" it has processed the record, or "together" (both in one step).
+    `allowed` lists the mistakes that this order can cause: records can be "lost" or "repeated". Each listed mistake
+    has to occur at least once, and no other mistake is allowed.
     """
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])

@@ -95,7 +95,7 @@ def test_binary_search(answer, rng):
 
 
 def test_find_batch(answer, files):
-    """`find_batch` finds the batch that contains an offset, if the scan starts at this batch or at an earlier batch."""
+    """`find_batch` finds the batch that contains the offset, whether the scan starts at this batch or earlier."""
     for number, (position, first, last) in enumerate(files.batches):
         for begin in (position, files.batches[max(0, number - 3)][0], 0):
             for offset in {first, last}:
@@ -105,7 +105,7 @@ def test_find_batch(answer, files):
 
 
 def test_the_end(answer, files):
-    """`find_batch` returns `None` for an offset that no batch contains, and stops at an incomplete batch."""
+    """`find_batch` returns `None` if no complete batch contains the offset. The last batch can be incomplete."""
     position, first, last = files.batches[-1]
     found = answer.find_batch(files.log, 0, last + 1)
     case = f"the log ends at offset {last}"

@@ -9,7 +9,10 @@ NAMES = ["anna", "ben", "carla", "dan", "eve", "finn"]
 
 
 def check_complete(result, partitions, consumers, case):
-    """Check that each partition has one owner, and that the load is even."""
+    """Check that each partition has exactly one owner, and that the load is even.
+
+    The load is even if the numbers of partitions of any two consumers differ by at most one.
+    """
     assert isinstance(result, dict), f"{case} returns {result!r} (right: a dictionary)"
     assert set(result) == set(consumers), f"{case} has an entry for each consumer; it returns {result!r}"
     for number in range(partitions):
@@ -87,14 +90,17 @@ def test_sticky_is_complete(answer, rng):
 
 
 def most_kept(previous, partitions, consumers):
-    """Return the largest number of partitions that can keep their owner in an assignment with an even load."""
+    """Return the largest number of partitions that can keep their owner if the load is even.
+
+    The load is even if the numbers of partitions of any two consumers differ by at most one.
+    """
     each, rest = divmod(partitions, len(consumers))
     sizes = [len(previous.get(name, [])) for name in consumers]
     return sum(min(size, each) for size in sizes) + min(rest, sum(size > each for size in sizes))
 
 
 def test_few_moves(answer, rng):
-    """`assign_sticky` changes the owner of no more partitions than necessary."""
+    """`assign_sticky` makes the load even, and changes the owner of as few partitions as possible."""
     for previous, partitions, consumers in cases(rng):
         result = answer.assign_sticky(copy.deepcopy(previous), partitions, consumers)
         kept = sum(len(set(previous.get(name, [])) & set(result[name])) for name in consumers)

@@ -28,7 +28,7 @@ def test_high_watermark(answer, rng):
 def test_in_sync(answer, rng):
     """`in_sync` returns the leader and all followers that are in sync.
 
-    A follower is in sync if at most `max_lag` steps have passed since it last had all records of the leader.
+    A follower is in sync if it had all records of the leader at most `max_lag` steps ago.
     """
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])

@@ -34,7 +34,10 @@ def test_starts(answer, rng):
 
 
 def test_end_of_epoch(answer, rng):
-    """`end_of_epoch` returns the greatest epoch at or below `epoch`, and the offset after its last record."""
+    """`end_of_epoch` finds the greatest epoch in the log that is not greater than `epoch`.
+
+    It returns this epoch, and the offset after the last record of this epoch.
+    """
     for epochs, epoch in (([0, 0], 0), ([0, 0, 1], 0), ([0, 0, 1], 1), ([0, 2, 2, 5], 2), ([0, 0], 3), ([0, 0, 4], 3)):
         compare(answer, "end_of_epoch", (starts_of(epochs), len(epochs), epoch), end_of(epochs, epoch))
     for _ in range(150):
@@ -89,9 +92,9 @@ def test_truncation(answer, rng):
 
 
 def test_questions(answer, rng):
-    """`truncation_point` asks the leader only for epochs that are in the log of the follower.
+    """`truncation_point` asks the leader only about epochs that are in the follower's log.
 
-    It asks at most once for each of these epochs.
+    It asks about each of these epochs at most once.
     """
     for mine, theirs in logs(rng):
         asked = []

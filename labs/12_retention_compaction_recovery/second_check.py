@@ -81,9 +81,9 @@ def expected_of(records, checkpoint, map_size):
 
 
 def test_a_small_map(answer, rng):
-    """If the map of `clean` is full and a record has a new key, `clean` stops reading.
+    """If the map is full and the next record has a key that is not in the map, `clean` stops reading the log.
 
-    It stores neither this record nor any later record in the map.
+    `clean` then stores neither this record nor any later record in the map.
     """
     small = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1"), (4, b"b", b"2"), (5, b"a", b"3")]
     for log, size in [(small, 2), (small, 1), *((random_log(rng, 3 + number // 8), 2) for number in range(80))]:

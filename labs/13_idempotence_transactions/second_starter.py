@@ -5,7 +5,7 @@ Complete `second.py`, and check it with `hmb lab check 13 --second`.
 
 
 class Fenced(Exception):
-    """The error for a producer with an old epoch: a newer producer with the same name has begun."""
+    """Raised for a call with an old epoch: a later call of `begin` for the same name has returned a newer epoch."""
 
 
 class Ended(Exception):
@@ -13,7 +13,7 @@ class Ended(Exception):
 
 
 class Coordinator:
-    """Ends transactions: it writes a marker with the same outcome to each partition of a transaction."""
+    """Ends transactions. It writes the same marker, commit or abort, to each partition of a transaction."""
 
     def __init__(self, journal, write_marker):
         self.journal, self.write_marker = journal, write_marker

@@ -1,15 +1,16 @@
-"""DescribeTopicPartitions: describe topics and their partitions, a limited number of partitions in each response.
+"""DescribeTopicPartitions: describe topics, with a limited number of partitions in each response.
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
-Behavior: the response contains the requested topics, or all topics, sorted by name and without repetitions. Two limits
-    apply to the number of partitions in a response: the request's `response_partition_limit` and the broker's setting
-    `max.request.partition.size.limit`. At least one partition is always returned. If some partitions do not fit, the
-    response contains a cursor: the first topic and partition that are missing. The client sends the cursor in its next
-    request. An unknown topic does not count towards these limits.
+Behavior: the response contains the requested topics, or all topics if the request names none. The topics are sorted by
+    name, and each topic appears once. The request's `response_partition_limit` and the broker's setting
+    `max.request.partition.size.limit` both limit the number of partitions in a response. A limit below 1 counts as 1.
+    If some partitions do not fit, the response contains a cursor: the topic and the number of the next partition. The
+    client sends this cursor in its next request, and the broker continues there. An unknown topic does not count
+    towards the limits.
 Version notes: none.
-Left out: eligible leader replicas and racks, because only a cluster of several brokers has them. A client cannot find
-    another broker that has a copy of a partition, because no other broker exists.
+Left out: eligible leader replicas and racks. They only matter if several brokers have copies of a partition. HMB is a
+    single broker.
 """
 
 from __future__ import annotations

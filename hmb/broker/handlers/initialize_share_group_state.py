@@ -2,9 +2,10 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, brokers send this request to each other. HMB's only broker creates the states without a request, and
-    supports this request only for tools. If the state epoch in the request is older than the stored state epoch, the
-    request gets FENCED_STATE_EPOCH. In all other cases, the broker replaces the stored state.
+Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, which creates the states without
+    a request. It supports this request only for tools. If the state epoch in the request is older than the stored state
+    epoch, the response contains FENCED_STATE_EPOCH. Otherwise, the broker creates the state, or replaces the stored
+    state.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

@@ -8,9 +8,9 @@ In a line of the request log, the number in parentheses is the correlation id of
 line is the time from the arrival of the request until its response is ready. This time includes waits: for example, a
 Fetch request can wait for new records for up to `fetch.max.wait.ms`.
 
-The broker writes the request log if the level of this module's logger is DEBUG (`hmb broker -vv`). The server checks
-the level only when a client connects, so that requests take no extra time when they are not logged. If the level
-changes while the broker runs, the new level applies to new connections only.
+The broker writes the request log only if the logger of this module has the level DEBUG (`hmb broker -vv`). When a
+client connects, the server checks this level once for the whole connection. Without the request log, requests therefore
+take no extra time. A new level applies only to connections that clients open after the change.
 """
 
 from __future__ import annotations

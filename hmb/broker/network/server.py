@@ -4,9 +4,10 @@ A Kafka broker handles the requests of one connection one after the other. There
 enough: it reads a request, handles it, sends the response, and reads the next request. If a Fetch request waits for new
 records, only this thread waits.
 
-In Python, passing a request to another thread costs more time than handling the request. Therefore the thread of a
-connection passes no request to another thread. For comparison, the module `staged.py` divides the work on a request
-among several threads. The thesis on which HMB is based describes this division.
+In Python, it takes longer to pass a request to another thread than to handle the request. The thread of a
+connection therefore handles each request itself. The thesis on which HMB is based describes another design, in
+which several threads share the work on a request. The module `staged.py` contains this design, so that the two
+can be compared.
 
 Source: thesis, chapter 9.2 (network layer).
 """
@@ -190,7 +191,11 @@ class Server:
             self._limits.add(host, listener.name)
 
     def _throttle(self, sock: socket.socket, peer: str, wait: int) -> None:
-        """Close a refused connection only after a while, so that its client does not try again at once."""
+        """Keep a refused connection open for `wait` ms, and then close it.
+
+        If the server closed the connection immediately, the client would immediately connect again. The server keeps at
+        most MAX_THROTTLED refused connections open, and closes the oldest one if there are more.
+        """
         LOGGER.warning("refused %s: it exceeds the quota connection_creation_rate of its address", peer)
         with self._lock:
             self._throttled.append((time.monotonic() + wait / 1000, sock))
@@ -204,10 +209,11 @@ class Server:
                 self._throttled.popleft()[1].close()
 
     def _make_room(self, most: int) -> bool:
-        """Make room for one more connection. Return False if this is impossible. The caller holds the lock.
+        """Return whether there is room for one more connection. The caller holds the lock.
 
-        `most` is the limit for the number of connections. If this limit is reached, close the oldest connection that
-        has never sent a complete request. If each connection has sent a complete request, close none and return False.
+        `most` is the limit for the number of open connections. If this limit is reached, the method closes the oldest
+        connection whose client has not yet sent a complete request, or must still log in. If no such connection exists,
+        the method closes none and returns False.
         """
         if len(self._connections) < most:
             return True

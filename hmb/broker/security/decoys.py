@@ -3,15 +3,17 @@
 The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
 salt. If the salt of a name changed between two logins, a client would know that the user does not exist.
 
-A decoy is the invented credential of a user who does not exist. The salt of a decoy must look like the salts of real
-users, because a client sees the salt during the login. The salt shows which program has created a user: a salt of HMB's
-tools consists of random bytes, and a salt of Kafka's tools is a random number in base 36, such as `1x3kq...`. Assume
-that Kafka's tools have created all real users. If the salt of a decoy consisted of random bytes, a client would know
-that the decoy's user does not exist.
+If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*.
+During the login, the client sees the salt of the credential. The form of a salt shows which tool created the
+user. HMB's tools use random bytes as a salt. Kafka's tools use a random number in base 36, such as `1x3kq...`.
+For example, if Kafka's tools created all real users, the salt of a decoy must also be a number in base 36. From
+a salt of random bytes, the client would know that the user does not exist.
 
-A decoy is the invented credential of a user who does not exist. A decoy has the *shape* of a credential that the broker
-stores. The shape is the number of iterations, and the form and the length of the salt. If the stored credentials have
-several shapes, the broker chooses one of them by the user's name. So the same name always gets the same shape.
+If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*. A
+decoy must look like a real credential. Its *shape* is therefore the shape of a stored credential. The shape
+consists of the number of iterations, the length of the salt, and the form of the salt: random bytes or a number
+in base 36. If the stored credentials have several shapes, the broker uses the user's name to select one. So the
+same name gets the same shape in each login.
 """
 
 from __future__ import annotations
@@ -34,9 +36,10 @@ NUMBER = re.compile(rb"[0-9a-z]{20,26}")
 
 
 class CredentialShape(NamedTuple):
-    """The parts of a credential that a client sees.
+    """The form of a credential: the length of the salt and the number of iterations. A client sees both in a login.
 
-    If the salt is a number in base 36, `salt_size` is 0, because such salts have different lengths.
+    A salt can also be a number in base 36. The lengths of such salts differ by chance, so `salt_size` is 0 for all
+    of them.
     """
 
     salt_size: int  # bytes
@@ -47,9 +50,10 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 
 
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
-    """Return, for each mechanism, the MAX_SHAPES most frequent shapes of the credentials.
+    """Return a dict: mechanism -> the most frequent shapes of its credentials (at most MAX_SHAPES).
 
-    A shape is the number of iterations, and the form and the length of the salt.
+    A shape consists of the number of iterations, and the length of the salt. All salts that are a number in base 36
+    count as one length.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:
@@ -60,12 +64,13 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 
 
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
-    """Return a credential for which no password exists. The credential has one of the shapes in `shapes`.
+    """Return an invented credential, a *decoy*, for a user who does not exist. No password matches it.
 
-    A shape is the number of iterations, and the form and the length of the salt. The same user name should get the same
-    shape in each call. If the shape changed between two logins, a client would know that the user does not exist.
-    `shapes` can change between two calls, because users are added or removed. If one shape is added or removed, the
-    decoys of most names keep their shape.
+    The decoy has one of the shapes in `shapes`. A shape consists of the number of iterations, and the length and
+    the form of the salt. A client sees them during the login. If a user name had another shape in the next login,
+    the client would know that the user does not exist. The function therefore returns the same shape for the same
+    name, as long as `shapes` stays the same. When users are added or removed, `shapes` may gain or lose a shape.
+    Most names then still keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -178,10 +178,10 @@ class Login:
         return response
 
     def raw_response(self, message: bytes) -> list[Part]:
-        """Handle a login message of an old client, and return the response. Neither of them has a Kafka header.
+        """Handle a login message of an old client, and return the response. Both are frames without a Kafka header.
 
-        Raises CloseConnection if the broker refuses the login, because a response without a header has no field for an
-        error code.
+        Raises CloseConnection if the broker refuses the login. A response without a header has no field for an error
+        code, so the broker can only close the connection.
         """
         try:
             return frame([self.receive(message)])

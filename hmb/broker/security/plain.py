@@ -3,8 +3,9 @@
 The client's message contains three texts, separated by zero bytes (NUL):
     authorization identity  NUL  user name  NUL  password
 
-The *authorization identity* is the name of the user for whom the client wants to send requests. In HMB, a client can
-act only for itself, so the authorization identity must be empty or equal to the user name.
+The client sends two names. The user name says who the client is. The *authorization identity* says for which
+user the client wants to send requests. In HMB, a client can send requests only as its own user. The
+authorization identity must therefore be empty or equal to the user name.
 
 PLAIN sends the password without encryption. Use PLAIN only on listeners with TLS. The users and their passwords are in
 the broker's settings.

@@ -4,13 +4,13 @@
 client and returns the broker's response. The table SCRAM contains the states. A refused exchange never continues: a
 client that wants to try again opens a new connection.
 
-A client must not be able to find out which users exist. For an unknown user, the broker continues the exchange with a
-*decoy*: a credential with a plausible salt, for which no password exists. The client's proof is then wrong, as with a
-wrong password. The salt of a decoy is always the same for the same name, because the salt of a real user does not
-change either.
+A client must not be able to find out which users exist. If a user does not exist, the broker therefore continues the
+login with a *decoy*: a credential for which no password exists. The login then fails in the same way as with a wrong
+password. A real user has the same salt at each login. So a decoy also always has the same salt for the same name.
 
-A client can also log in with a delegation token (tokens/delegation.py). The client's first message then has the
-extension `tokenauth=true`. The name in this message is the id of the token, and the password is the HMAC of the token.
+A client can also log in with a delegation token (tokens/delegation.py) instead of a user's password. The client then
+sends the id of the token as its name, and the token's HMAC is the password. The client's first message contains the
+extension `tokenauth=true`, so the broker knows that the name is the id of a token.
 
 Older versions of Kafka did not check the nonce in the client's final message (CVE-2024-56128). HMB requires exactly the
 nonce that the broker has sent. The comparison takes the same time for every wrong nonce. The time therefore does not
@@ -31,7 +31,7 @@ from hmb.state_table import StateTable
 
 
 class TokenCredential(NamedTuple):
-    """The credential of a token, the name of the token's owner, and the seconds until the token expires."""
+    """The data of a delegation token: its credential, the name of its owner, and the seconds until it expires."""
 
     credential: ScramCredential
     owner: str
@@ -138,10 +138,10 @@ class ScramExchange:
         return f"v={scram.encoded(signature)}".encode()
 
     def _check_unchanged(self) -> None:
-        """Read the credential again. Raises ScramError if it has changed since the client's first message.
+        """Read the credential again. Raises ScramError if the credential has changed during the login.
 
-        Without this check, a client could send its first message, wait until somebody has removed the user or the
-        token, and then still finish the login.
+        Suppose that an administrator removes the user or the token after the client's first message. Without this
+        check, the client could still finish the login.
         """
         if self._token is None:
             present = self._find(self._mechanism, self.user)

@@ -3,16 +3,17 @@
 The file `topics.json` is in the data directory. For each topic, it contains only the settings that a client has set:
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
-A new topic of three partitions needs three directories. The broker can be killed before all three directories exist.
-Therefore the broker first writes the topic into `topics.json`, in one step. When the broker starts again, it creates a
-directory for each listed partition without a directory.
+Each partition of a topic has its own directory. If the broker is killed while it creates a topic, some of these
+directories do not exist yet. The broker therefore first writes the new topic into `topics.json`, in one step. When the
+broker starts again, it creates each directory that is missing for the topics in this file.
 
-To delete a topic, the broker first renames the topic's directories (storage/state/trash.py), and writes `topics.json`
-later. In this order, a deletion works even if the disk is full and has no space for a new file.
+To delete a topic, the broker first renames the topic's directories (storage/state/trash.py). A rename needs no disk
+space, so a deletion works even if the disk is full. The broker then deletes the files in these directories, which frees
+space. Only then does it write `topics.json` without the topic.
 
-If another broker created a topic in this data directory, `topics.json` does not contain the topic. HMB does not know
-the topic's settings. Therefore HMB adds the topic to the file with the settings ADOPTED, which delete no records. The
-settings ADOPTED apply until a client sets other settings.
+Another broker, for example Kafka, can have created topics in this data directory. `topics.json` does not contain these
+topics, so HMB does not know their settings. HMB adds the topics to the file with the settings ADOPTED, which keep all
+records. When a client sets other settings for a topic, they replace ADOPTED.
 """
 
 from __future__ import annotations

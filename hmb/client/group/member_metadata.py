@@ -5,16 +5,17 @@ its assignors. The leader receives the subscriptions of all members. In SyncGrou
 all members, and each member receives its own assignment.
 
 A subscription also contains the partitions that the member owned before the rebalance, and the generation in which the
-member received them. If this generation is not the newest one, other members may have received the partitions since
-then.
+member received them. If two members list the same partition, the member with the older generation has missed a
+rebalance. The leader then ignores the claim of this member.
 
 A cooperative member keeps its partitions during a rebalance, and lists them in the field `owned_partitions`. An eager
-member gives up all its partitions before it joins, so it does not list them there. With the sticky assignor, an eager
-member lists its previous partitions in the field `user_data`. The leader can then assign them to this member again.
+member gives up all its partitions before it joins, so its list is empty. With the sticky assignor, an eager member
+lists its previous partitions in the field `user_data`. The leader can then assign the same partitions to it again.
 
-Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
-of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.
-If no format fits, the leader assumes that the member owned no partitions.
+Clients encode `user_data` in different formats. With the cooperative-sticky assignor, Java clients write only the
+generation, as an int32. librdkafka writes the format of the sticky assignor, which also contains partitions. The leader
+does not know which client has sent the data, so it tries each known format. If no format fits, the leader assumes that
+`user_data` contains no partitions.
 
 Source: KIP-54, KIP-429, KIP-792.
 """
@@ -59,8 +60,8 @@ def subscriptions(
 ) -> list[JoinProtocol]:
     """Encode one subscription for each assignor.
 
-    `previous` contains the partitions that the member received in the generation `generation`. `owned` contains the
-    partitions that the member still owns: none for an eager member, because it has given up all partitions.
+    `previous` contains the partitions that the member received when the group was in `generation`. `owned` contains the
+    partitions that the member still owns. An eager member has given up all its partitions, so its `owned` is empty.
     """
     return [
         JoinProtocol(

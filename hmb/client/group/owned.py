@@ -1,9 +1,10 @@
 """Remembers the partitions that a group member owns, and chooses the next call of the rebalance listener.
 
-Two members must never read the same partition. Before a member gives a partition up, its consumer must therefore stop
-reading this partition. First, the consumer's thread calls the rebalance listener, which stops the reading. Then the
-member informs the coordinator. `OwnedPartitions` returns the next necessary call. After the call, `OwnedPartitions`
-changes the owned partitions. For example, a member owns a1 and a2, and the assignment is a0 and a1:
+Two members must never read the same partition. A member must therefore stop reading a partition before it gives the
+partition up. For this purpose, the consumer's thread first calls the rebalance listener, which stops the reading. Only
+then does the member inform the coordinator. `OwnedPartitions` says which method of the listener comes next.
+When the listener has returned, `OwnedPartitions` adds or removes the partitions of this call. For example, a member
+owns a1 and a2, and the new assignment is a0 and a1:
     revoke_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
     assign_all({a0, a1})           on_assigned({a0})    after the call, the member owns {a0, a1}
 """

@@ -46,15 +46,18 @@ class AssignmentById:
         self.has_looked_up, self.lookup_at = not self.unnamed, now
 
     def looked_up(self, names: Mapping[UUID, str], next_lookup: float) -> None:
-        """Store the topic names that a lookup has found, by topic id.
+        """Store the result of a lookup. `names` maps each topic id that was found to its topic name.
 
-        If a name is still unknown, the next lookup takes place at the time `next_lookup`.
+        If some names are still unknown, the next lookup takes place at the time `next_lookup`.
         """
         self._names.update(names)
         self.has_looked_up, self.lookup_at = True, next_lookup
 
     def named(self, topics: Mapping[UUID, list[int]]) -> Owned:
-        """Return these partitions with the names of their topics. Leave out topics whose names are not known."""
+        """Return the partitions in `topics` with topic names instead of topic ids.
+
+        If the name of a topic is not known yet, the topic's partitions are left out.
+        """
         return frozenset(
             TopicPartition(self._names[topic_id], number)
             for topic_id, numbers in topics.items()

@@ -1,9 +1,10 @@
 """Reads the input of `send_many`: columns of values and keys. A column is a Python list or an Arrow array.
 
-An Arrow column of type binary or string has two buffers. One buffer contains all values, one after another. The other
-buffer contains the position at which each value ends. This module reads the values directly from the first buffer,
-because pyarrow would create an object for each value, which costs time. The module needs no import of pyarrow, because
-it only calls methods of the column. So a program without Arrow columns does not need pyarrow.
+An Arrow column of type binary or string has two buffers for its values. The first buffer contains the bytes of
+all values, one after another. The second buffer contains the position in the first buffer at which each value
+ends. Reading a value with pyarrow would create an extra object for each value, which costs time. So this module
+reads the bytes directly from the buffers. The module only calls methods of the column, and does not import
+pyarrow. A program without Arrow columns therefore does not need pyarrow.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
 older broker, this module converts the records to the older format, a message set.
 
-Usually, the module converts the records of a batch one by one. A faster way exists for an uncompressed batch whose
-records come from `send_many`. These records have values, but no keys and no headers. The module then converts all
-neighboring records with values of the same length in one step.
+When the module builds a message set, it usually converts the records one by one. There is a faster way if a batch is
+not compressed and all its records come from `send_many`. Records of `send_many` have values, but no keys and no
+headers. The module then takes neighboring records whose values have the same length, and converts them together.
 
 Source: Kafka's `ProducerBatch` and `MemoryRecordsBuilder`, and `Sender` (sendProduceRequest).
 """
@@ -45,10 +45,10 @@ class Encoding:
             raise ValueError(f"{what}: {error}") from error
 
     def encode(self, batch: ProducerBatch, version: int, producer: ProducerIdAndEpoch | None, address: str) -> bytes:
-        """Return the bytes of a batch, in the format for this version of the Produce request.
+        """Return the bytes of a batch, in the format for version `version` of the Produce request.
 
-        `address` is the broker's address, which error messages contain. Raises KafkaError if the broker is too old for
-        the codec or for record headers.
+        Raises KafkaError if the broker is too old for zstd or for record headers, and the batch needs them. The error
+        message contains `address`, which is the broker's address.
         """
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
             what = f"{address} is older than Kafka 2.1, which zstd needs"

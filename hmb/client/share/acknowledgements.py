@@ -52,10 +52,10 @@ class AcquiredOffsets:
         self.waiting.clear()
 
     def take(self) -> list[tuple[int, int, list[int]]]:
-        """Remove the acknowledgements that were not sent yet, and return them.
+        """Return the acknowledgements that were not sent yet, and remove them from this object.
 
-        Each item is `(first offset, last offset, types)`. If all offsets of an item have the same type, `types`
-        contains this type once.
+        Each item of the list is a range of offsets: `(first offset, last offset, types)`. The list `types` contains one
+        acknowledgement type for each offset, or only one type if all offsets have the same type.
         """
         chosen, self.chosen = self.chosen, {}
         return ranges(chosen)

@@ -1,9 +1,10 @@
 """The share session of a consumer with one broker: its fetches, and its acknowledgements.
 
-The first request of a share session has the epoch 0 and names all partitions. Each later request has the next epoch,
-and names only partitions that are new or have acknowledgements. After an error of the session or of the connection, the
-session begins again with epoch 0. When the old session ends, the broker releases its acquired records. The client
-therefore forgets these records, and the group delivers them again.
+The first request of a share session has the epoch 0 and names all partitions. Each later request has the next epoch. It
+names only partitions that are new, and partitions for which the client sends acknowledgements. After an error of the
+session or of the connection, the client begins a new session with epoch 0. At the end of the old session, the broker
+releases the records that the client had acquired in it. The group delivers these records again, so the client forgets
+them.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class ShareSessionHandler:
     def fetch(
         self, wanted: Collection[PartitionId], max_wait_ms: int, max_bytes: int, max_records: int
     ) -> tuple[ShareFetchResponse, Errors]:
-        """Send all acknowledgements, and fetch records of these partitions.
+        """Send all acknowledgements to the broker, and fetch records of the partitions in `wanted`.
 
-        Return the response, and the errors of the acknowledgements. Raises ConnectionFailed, KafkaError. After an
-        exception, the session begins again.
+        Return the response, and a dict that maps each partition with a failed acknowledgement to its error. Raises
+        ConnectionFailed, KafkaError. After one of these exceptions, the next request begins a new session.
         """
         chosen = self._chosen()
         named = set(chosen) | (set(wanted) - self._partitions)
@@ -114,9 +115,10 @@ class ShareSessionHandler:
         return response
 
     def records(self, response: ShareFetchResponse, names: dict[PartitionId, str]) -> Iterator[ShareRecord]:
-        """Yield the acquired records of a response. `names` contains the topic of each partition.
+        """Yield the acquired records of a response. `names` maps each partition to the name of its topic.
 
-        An acquired offset without a record gets the acknowledgement GAP. Raises KafkaError if a batch is damaged.
+        The broker can also acquire offsets at which no record exists, for example after log compaction. Such an offset
+        gets the acknowledgement GAP. Raises KafkaError if a batch is damaged.
         """
         for partition, data in _partitions_of(response):
             if not data.acquired_records or not isinstance(data.records, memoryview):

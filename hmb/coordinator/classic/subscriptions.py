@@ -1,8 +1,9 @@
-"""The topics that the members of a classic group read. The broker needs them to decide which offsets expire.
+"""The topics that the members of a classic group read. The group's committed offsets for these topics do not expire.
 
-The broker of a classic group does not choose the partitions of the members, so it does not have to know their topics.
-But a consumer sends its topics in its metadata. For example, the metadata `00 03 00 00 00 01 00 01 61 ...` contains the
-version 3, and then a list with the single topic "a".
+In a classic group, one of the members assigns the partitions, and not the broker. For the assignment, the
+broker therefore does not need to know which topics the members read. But the metadata that each consumer sends
+contains its topics, so the broker can find them there. For example, the metadata `00 03 00 00 00 01 00 01 61
+...` begins with the version 3. After the version comes a list with one topic, "a".
 """
 
 from __future__ import annotations

@@ -9,20 +9,21 @@ A downgrade happens in these two cases, if the setting `group.consumer.migration
 In a downgrade, the epoch of the KIP-848 group becomes the generation of the classic group. The target assignment of
 each member becomes the assignment of this member in the classic group.
 
-After a downgrade, the classic group may have to start a rebalance:
-- If the removal of members has caused the downgrade, the partitions of these members have no owner. The classic group
-  therefore starts a rebalance immediately.
-- If the restart of a static member has caused the downgrade, this member keeps its target assignment. The classic group
-  then starts a rebalance only if a member has not reached its target assignment yet.
+After a downgrade, the classic group sometimes has to start a rebalance:
+- If members were removed, nobody owns their partitions any more. The classic group therefore starts a rebalance
+  immediately.
+- If a static member has restarted with the classic protocol, it keeps its target assignment: the partitions
+  that it should own. A rebalance starts only if some member has not reached its
+  target assignment yet.
 
 For example, the KIP-848 group "readers" is in epoch 8. Members A and B use the classic protocol, and C, the last member
 with the KIP-848 protocol, leaves. "readers" becomes a classic group in generation 8 and in the state
 PreparingRebalance. A and B each send a heartbeat with generation 8, and the response contains REBALANCE_IN_PROGRESS.
 Both join again, and A becomes the leader of generation 9.
 
-Suppose that a member has not reached the last epoch of the KIP-848 group before the downgrade. Its next heartbeat then
-contains an older generation than the classic group has. The response to this heartbeat contains ILLEGAL_GENERATION. The
-member then gives up all its partitions, and joins again.
+When the downgrade happens, a member can still be in an older epoch than its KIP-848 group. The group's epoch becomes
+the generation of the classic group, so the member's next heartbeat contains a generation that is too old. The response
+contains the error ILLEGAL_GENERATION. The member then gives up all its partitions, and joins again.
 
 Source: Kafka's `GroupMetadataManager.convertToClassicGroup` and `ClassicGroup.fromConsumerGroup`.
 """
@@ -43,9 +44,10 @@ from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 
 
 def may_downgrade(group: ConsumerGroup, leaving: Collection[str], max_size: int) -> bool:
-    """Return whether the group may become a classic group after the members `leaving` have left.
+    """Return whether a KIP-848 group is allowed to become a classic group after some members have left.
 
-    `max_size` is the largest number of members of a classic group.
+    `leaving` contains the ids of the members that leave. `max_size` is the largest number of members that a classic
+    group can have.
     """
     staying = [member for id, member in group.state.members.items() if id not in leaving]
     return (
@@ -64,10 +66,11 @@ def classic_group_of(
     clock: Callable[[], int],
     now: int,
 ) -> ClassicGroup:
-    """Return the classic group that replaces a KIP-848 group. The classic group does not contain the members `leaving`.
+    """Return the classic group that replaces a KIP-848 group.
 
-    All other members must use the classic protocol. The KIP-848 group does not change. Raises GROUP_ID_NOT_FOUND if a
-    member's metadata is malformed.
+    `leaving` contains the ids of the members that will not be in the classic group. All other members must use the
+    classic protocol. The function does not change the KIP-848 group. Raises GROUP_ID_NOT_FOUND if a member's metadata
+    is malformed.
     """
     state, members = group.state, ClassicMembers()
     try:

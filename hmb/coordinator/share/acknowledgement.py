@@ -34,7 +34,11 @@ class Acknowledgement(NamedTuple):
     types: Sequence[int]
 
     def events(self) -> Iterator[tuple[int, int, DeliveryEvent]]:
-        """Yield `(first, last, event)` for each range of neighboring offsets that have the same acknowledge type."""
+        """Yield `(first, last, event)` for each range of neighboring offsets that have the same acknowledge type.
+
+        For example, the offsets 100 to 102 with the types [1, 1, 2] give two ranges. The event of the range 100 to 101
+        is ACCEPT, and the event of the range 102 to 102 is RELEASE.
+        """
         if len(self.types) == 1:
             yield self.first, self.last, EVENTS[AcknowledgeType(self.types[0])]
             return
@@ -46,9 +50,12 @@ class Acknowledgement(NamedTuple):
 
 
 def check_acknowledgements(batches: Sequence[Acknowledgement], *, renews: bool) -> None:
-    """Raise INVALID_REQUEST if the ranges overlap or are not sorted, or if their acknowledge types are wrong.
+    """Raise INVALID_REQUEST if a range of offsets or its acknowledge types are wrong.
 
-    A range may renew acquisition locks only if `renews` is true (the field `is_renew_ack` of the request).
+    - The ranges must be sorted. No range is empty, and two ranges do not overlap.
+    - A range has one type for all its offsets, or one type for each offset. All types are known.
+    - The type RENEW, which renews an acquisition lock, is allowed only if `renews` is true. The caller gets this value
+      from the field `is_renew_ack` of the request.
     """
     for batch in batches:
         count = batch.last - batch.first + 1

@@ -11,12 +11,13 @@ EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"  # values o
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupSettings(ModernGroupSettings):
-    """The values of a group's settings whose names begin with `share.`. Times are in ms.
+    """The settings `share.*` of one share group. Times are in ms.
 
-    - `lock_duration`: how long a member holds an acquisition lock.
+    - `lock_duration`: how long an acquisition lock lasts. During this time, only the member with the lock gets the
+      record.
     - `delivery_limit`: the largest number of deliveries of one record. If the last delivery also fails, the broker
-      archives the record.
-    - `max_locks`: how many records of one share-partition may be in flight at the same time.
+      archives the record: the group never gets it again.
+    - `max_locks`: the largest number of records of one partition that can have an acquisition lock at the same time.
     - `offset_reset`: where the group begins to read a partition: `earliest`, `latest` or `by_duration:PT1H`.
     """
 

@@ -53,9 +53,9 @@ class ShareState(NamedTuple):
         )
 
     def as_snapshot(self) -> ShareState:
-        """Return this state as the content of a new ShareSnapshot record. The snapshot epoch increases by 1.
+        """Return a copy of this state, for a new ShareSnapshot record. The snapshot epoch of the copy is greater by 1.
 
-        `updates`, the number of ShareUpdate records after the newest snapshot, becomes 0.
+        The field `updates` counts the ShareUpdate records after the newest snapshot. In the copy, it is 0.
         """
         return self._replace(snapshot_epoch=self.snapshot_epoch + 1, updates=0)
 
@@ -150,10 +150,10 @@ def _decoded(batch: ShareSnapshotValue.StateBatch) -> StateBatch:
 
 
 class WithState(Protocol):
-    """A range of offsets whose records have the same delivery state, for example Acknowledged.
+    """A range of offsets in the state of a share-partition. All records in it have the same delivery state.
 
-    The coordinator reads such ranges from its journal and from requests. There, a delivery state is a number: the value
-    of a `DeliveryState`, for example 2 for Acknowledged.
+    The coordinator reads such ranges from its journal and from requests. Both contain the delivery state as a
+    number, for example 2 for Acknowledged.
     """
 
     delivery_state: int
@@ -168,7 +168,11 @@ def delivery_state(batch: WithState) -> DeliveryState:
 
 
 def check_batches(batches: Iterable[StateBatch]) -> None:
-    """Raise INVALID_REQUEST if a batch ends before it begins, or if its records are Acquired."""
+    """Raise INVALID_REQUEST if a batch is not valid.
+
+    A batch is not valid if its first offset is negative or greater than its last offset. It is also not valid if
+    its delivery state is Acquired, because this state is never stored.
+    """
     for batch in batches:
         if not 0 <= batch.first <= batch.last or batch.state is DeliveryState.ACQUIRED:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{batch} is not a valid batch of a state")

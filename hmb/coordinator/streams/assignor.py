@@ -1,9 +1,10 @@
 """The sticky assignor: it decides which members of a streams group own which tasks.
 
-A task with a state is expensive to move: the new owner first copies the state from a changelog topic. The assignor
-therefore has three aims, in this order:
+In a streams group, one member processes each task, as the *active* owner. Other members can keep *standby* copies of
+the task's state. A task with a state is expensive to move, because a new owner without a copy must first read the state
+from a changelog topic. The assignor therefore has three aims. The first aim is the most important one:
 1. Each task has one active owner, and all members own about the same number of tasks.
-2. A task stays with its owner. If this owner has left the group, a member with a standby copy of the task gets it.
+2. Each task stays with its owner. If the owner has left the group, a member with a standby copy becomes the owner.
 3. No process has two copies of one task: neither two standby copies, nor a standby copy and the active task.
 
 The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. If
@@ -59,8 +60,8 @@ class _Process:
 class _Quota:
     """Computes `limit`, the largest number of tasks that a member may own, so that the tasks are divided evenly.
 
-    The limit is the average number of tasks of a member, rounded up. For example, the limit is 3 for 7 tasks and 3
-    members. When one member owns 3 tasks, the other 2 members share the other 4 tasks, so the limit becomes 2.
+    The limit is the average number of tasks of a member, rounded up. For example, if 3 members share 7 tasks, the limit
+    is 3. When one member owns 3 tasks, 4 tasks remain for 2 members, so the limit becomes 2.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -68,10 +69,10 @@ class _Quota:
         self.limit = ceil(tasks / members)
 
     def count(self, size: int) -> None:
-        """Count one more task of a member. `size` is the number of tasks that this member now owns.
+        """Count one more task for a member. `size` is the number of tasks that this member now owns.
 
-        If `size` has reached `limit` (the largest allowed number), the member gets no more tasks. The other members
-        share all remaining tasks, so compute `limit` again for them.
+        A member whose `size` has reached `limit` gets no further task. The method then computes a new `limit` for the
+        other members, which share the remaining tasks.
         """
         if size == self.limit:
             self._members -= 1
@@ -83,7 +84,10 @@ class StickyAssignor:
     """Computes a new target assignment of a streams group. Each object is used once, for one call of `assign`."""
 
     def __init__(self, members: Mapping[str, str], before: Mapping[str, Tasks]) -> None:
-        """`members` maps each member id to its process id. `before` contains each member's current target tasks."""
+        """Prepare the assignment of tasks to `members`, which maps each member id to the id of the member's process.
+
+        `before` maps each member id to the tasks in the member's current target assignment.
+        """
         processes: dict[str, _Process] = {}
         self._owners: dict[str, _Owner] = {}
         for member_id, process_id in sorted(members.items()):
@@ -102,7 +106,8 @@ class StickyAssignor:
     def assign(self, tasks: Sequence[TaskId], stateful: Iterable[TaskId], replicas: int) -> dict[str, Tasks]:
         """Return the new target tasks of each member.
 
-        Each task in `stateful` gets `replicas` standby copies if possible.
+        Each task in `stateful` gets `replicas` standby copies. It gets fewer copies if there are not enough processes,
+        because a process never has two copies of a task.
         """
         copied = list(stateful) if replicas else []
         self._active_quota = _Quota(len(tasks), len(self._owners))
@@ -126,9 +131,9 @@ class StickyAssignor:
             heapq.heapreplace(by_load, (process.load, number, process))
 
     def _keep(self, task: TaskId, owner: _Owner | None) -> bool:
-        """Assign an active task to `owner`, the member that has the task's state.
+        """Assign an active task to `owner`, which already has the task's state. Return whether this was possible.
 
-        Return False if no member has the state (`owner` is None), or if the member has enough tasks.
+        It is not possible if `owner` is None (no member has the state), or if `owner` already has enough tasks.
         """
         if owner is None or owner.size >= self._active_quota.limit:
             return False
@@ -155,10 +160,10 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a new standby owner of `task`: a member that already has a copy of the task's state.
+        """Return a member for a standby copy of `task`. This member had the task's state in the previous assignment.
 
-        Skip a member if it has reached the largest allowed number of tasks, or if its process already has this task.
-        Return None if no member remains.
+        The member must not have reached the largest allowed number of tasks. Its process must not own the task in the
+        new assignment. Return None if there is no such member.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

@@ -1,14 +1,16 @@
 """A member of a streams group, and its steps from its current tasks to its target tasks.
 
-A member is one thread of a Kafka Streams application. It takes the same steps as a member of a KIP-848 group
-(consumer/member.py), but with tasks and not with partitions. Streams groups add one rule: a process must not own a task
-twice, because the threads of one process share a directory for their states. The coordinator therefore checks two
-conditions before a member gets a task:
-- active task: no member owns it as an active task, and no member of the same process owns it as a standby task
-- standby task: no member of the same process owns it
+A member is one thread of a Kafka Streams application. It moves from its current tasks to its target tasks in
+several steps. These are the steps of a member of a KIP-848 group, but with tasks instead of partitions
+(consumer/member.py). Streams groups have one more rule: a process must not own the same task twice. The reason
+is that all threads of a process store the states of their tasks in one directory. The coordinator therefore
+checks a condition before it gives a task to a member:
+- active task: no member owns the task as an active task, and no member of the same process owns it as a standby
+  task
+- standby task: no member of the same process owns the task
 
-For example, in epoch 4 member A owns the tasks 0_0 and 0_1, and member B of another process owns none. In the target
-assignment of epoch 5, A owns 0_0 and B owns 0_1:
+For example, a group has the tasks 0_0 and 0_1. In epoch 4, member A owns both tasks, and member B of another
+process owns none. In epoch 5, A should own 0_0, and B should own 0_1. A must give up 0_1 before B can get it:
     B sends a heartbeat    B enters epoch 5 as UnreleasedTasks and owns nothing, because A still owns 0_1
     A sends a heartbeat    A stays in epoch 4 as UnrevokedTasks; the response contains 0_0
     A sends active={0_0}   A enters epoch 5 as Stable, and 0_1 has no owner
@@ -45,7 +47,7 @@ class QueryAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskOwners:
-    """Stores, for each task, the processes that own it now. A process still owns a task that it must give up."""
+    """Stores which processes own each task now. A process owns a task until it has given the task up."""
 
     active: Mapping[TaskId, str]  # task -> process id
     standby: Mapping[TaskId, set[str]]  # task -> process ids
@@ -69,16 +71,19 @@ class TaskOwners:
         return task not in self.active and process_id not in self.standby.get(task, ())
 
     def allow_standby(self, task: TaskId, process_id: str) -> bool:
-        """Return whether a member of the process may get a standby copy of the task now.
+        """Return whether a member of the process `process_id` may get the task as a standby task now.
 
-        This is not possible while the same process owns the task, as an active or as a standby task.
+        The member must not get the task while its process owns the task, whether as an active or as a standby task.
         """
         return self.active.get(task) != process_id and process_id not in self.standby.get(task, ())
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTarget:
-    """The tasks that a member should have, and the owners of all tasks now. The member's next step depends on both."""
+    """The tasks that a member should have, and the processes that own each task now.
+
+    The member's next step depends on both. For example, it must wait for a task that another member still owns.
+    """
 
     epoch: int  # the epoch of the target
     tasks: Tasks
@@ -89,8 +94,8 @@ class TaskTarget:
 class StreamsMember:
     """The state of one member. The object never changes: a change of the member creates a new object.
 
-    - `assigned` contains the tasks that the member may run. The member must give up the tasks in `revoking`, but still
-      owns these tasks.
+    The member owns the tasks in `assigned` and the tasks in `revoking`. It runs the tasks in `assigned`. It must
+    give up the tasks in `revoking`, but has not yet confirmed this.
     """
 
     member_id: str
@@ -124,11 +129,11 @@ class StreamsMember:
         )
 
     def check_epoch(self, epoch: int, owned: Tasks | None) -> None:
-        """Check the epoch of a heartbeat. `owned` contains the tasks in the heartbeat.
+        """Check the member epoch in a heartbeat. `owned` contains the tasks that the heartbeat lists.
 
-        Epoch 0 and the current epoch are valid. The previous epoch is also valid if `owned` contains only assigned
-        tasks, because the member may have missed the response with the current epoch. For every other epoch, the method
-        raises FENCED_MEMBER_EPOCH.
+        Epoch 0 and the current epoch are valid. If the member has missed the response with the current epoch, it still
+        sends the previous epoch. The previous epoch is therefore also valid. But then `owned` must not be None, and all
+        tasks in `owned` must be assigned to the member. In all other cases, the method raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return
@@ -137,11 +142,12 @@ class StreamsMember:
             raise fenced(GroupType.STREAMS, epoch, self.epoch)
 
     def check_commit(self, commit: Commit, topology: Topology | None) -> None:
-        """Check that this member is allowed to commit these offsets.
+        """Check that this member is allowed to commit the offsets in `commit`.
 
-        A commit may contain an older epoch than the member's current one. In this case, the member must already have
-        owned the tasks of these partitions in that older epoch (KIP-1251). Raises UNSUPPORTED_VERSION,
-        STALE_MEMBER_EPOCH.
+        Raises UNSUPPORTED_VERSION if the version of the request is too old to contain a member epoch. Raises
+        STALE_MEMBER_EPOCH if the epoch of the commit is not valid. The member's current epoch is valid. An older epoch
+        is also valid if the member already owned the tasks of all these partitions in that epoch, and still owns them
+        (KIP-1251).
         """
         check_commit_version(GroupType.STREAMS, commit)
         if commit.epoch == self.epoch:
@@ -165,9 +171,10 @@ class StreamsMember:
         return self.state is StreamsMemberState.STABLE and self.epoch == epoch
 
     def reconciled(self, target: TaskTarget, owned: Tasks | None) -> StreamsMember:
-        """Return the member after one step towards its target tasks (`target`).
+        """Return the member after one step towards the tasks that it should have (`target`).
 
-        `owned` contains the tasks in the heartbeat. None means that the member's tasks have not changed.
+        `owned` contains the tasks that the member lists in its heartbeat. None means that the heartbeat lists no tasks,
+        because they have not changed.
         """
         match self.state:
             case StreamsMemberState.STABLE if self.epoch == target.epoch:
@@ -179,9 +186,9 @@ class StreamsMember:
         return self._next(target, owned, self.epoch)
 
     def _next(self, target: TaskTarget, owned: Tasks | None, waiting_epoch: int) -> StreamsMember:
-        """Return the member after one step towards `target`.
+        """Return the member after one step from its current tasks towards the tasks in `target`.
 
-        If the member must first give up tasks, it does not enter the epoch of the target yet. Its epoch is then
+        If the member must first give up tasks, it does not enter the target's epoch in this step. Its epoch is then
         `waiting_epoch`.
         """
         wanted, active = target.tasks, self.assigned.active

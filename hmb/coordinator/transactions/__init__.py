@@ -12,10 +12,10 @@ shows the readers of a partition whether the transaction was committed. For exam
                                    WriteMarkers ------------------->   COMMIT marker in each partition
     response        <------------  CompleteCommit   journal: the transaction is over
 
-If the broker crashes after it has stored the state PrepareCommit, the decision to commit is in the journal. After its
-restart, the broker writes the markers again. If the broker crashes before it has stored this state, the transaction is
-still Ongoing after the restart, and the producer can continue. If the producer does not continue, the coordinator
-aborts the transaction after the transaction timeout.
+Suppose that the broker crashes while a producer commits a transaction. If the state PrepareCommit is already in the
+journal, the decision to commit is not lost: after the restart, the broker writes the markers again. If this state is
+not in the journal yet, the transaction is still Ongoing after the restart, and the producer can continue it. If the
+producer does not continue, the coordinator aborts the transaction after the transaction timeout.
 
 The *epoch* of a producer id protects against zombies: old producers that still send requests after a new producer has
 replaced them. When a new producer starts with the same transactional id, the epoch changes from 0 to 1. The broker then
@@ -29,8 +29,8 @@ Read the modules of this folder in this order:
 - `markers`              the writing of markers to the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 
-On a first reading, skip the module `hanging`. It ends transactions that are still open in a log because the log has
-lost their markers.
+On a first reading, skip the module `hanging`. It repairs a rare problem: a log has lost the marker that ended a
+transaction, so the transaction is open again in this log. The module writes a new marker.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionCoordinator`.
 """

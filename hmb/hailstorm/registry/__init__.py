@@ -5,18 +5,20 @@ through a small shared tree of *nodes*. A node is a path with a value of bytes:
     master              the master state, written by the negotiator
     living/count-0      the report of the processor count-0, written by this processor
 
-All nodes of the registry are *ephemeral*: a node belongs to the session that created it, and disappears when this
-session ends. If the node of a processor disappears, the negotiator treats this processor as lost. A session ends when
-its owner closes it, and in two other cases:
-- A process is killed, so its connection breaks. `RegistryServer` ends the session within milliseconds. ZooKeeper waits
-  for the session timeout, because the client could connect again.
-- A process hangs and sends no heartbeats. Both registries end the session after the session timeout.
+All nodes of the registry are *ephemeral*: a node belongs to the session that created it, and disappears when
+this session ends. If the node of a processor disappears, the negotiator treats this processor as lost. A
+session ends when the processor or negotiator that opened it closes it. A session also ends in two other cases:
+- The process is killed, so its connection breaks. The `RegistryServer` ends the session within milliseconds.
+  ZooKeeper ends it only after the session timeout, because the client could connect again before then.
+- The process hangs, and sends no heartbeats. The `RegistryServer` and ZooKeeper both end the session after the
+  session timeout.
 
 A thread that uses a `LocalRegistry` directly has no connection and no session timeout.
 
-A session can *watch* all paths that begin with a prefix. The registry then calls a function of the session, first with
-each value that exists, and after that with each change, in order. If a value is overwritten quickly, the function may
-miss it, but it always receives the newest value.
+A session can *watch* a prefix: all nodes whose path begins with this prefix. For this, the session passes a
+function to the registry. The registry first calls the function for each of these nodes that already exists. It
+then calls the function for each change of a node, in the order of the changes. If a value changes several times
+within a short time, the registry may leave out some of the values, but never the newest one.
 
 Only one session can create the node `master`. If several negotiators run, the negotiator whose session created this
 node is elected.

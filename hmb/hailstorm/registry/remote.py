@@ -1,8 +1,10 @@
 """Sessions with a registry in another process.
 
-Each session has its own connection and two threads. One thread reads answers and changes of values, and the other
-thread sends heartbeats. A session expires in two cases: its connection breaks, or the registry server receives no
-heartbeat during the session timeout and closes the connection. The server removes the nodes of an expired session.
+Each session has its own connection and two threads. One thread receives answers from the registry, and messages
+about changed values. The other thread sends heartbeats. A session expires if its connection breaks. A session
+also expires if the registry server has received no heartbeat for the session timeout, because the server then
+closes the connection. When a session expires, the server removes the nodes (entries) that the session has
+created.
 
 When the connection of a session is closed, `is_alive` of the session becomes False. The owner of the session, a
 processor or a negotiator, must then stop its work, and must not send or store anything. The registry may already have
@@ -24,7 +26,10 @@ ANSWER_TIMEOUT = 10.0  # seconds that a client waits for the answer to a request
 
 
 class RemoteRegistry:
-    """A registry in another process, which listens at an address (`host`, `port`)."""
+    """A client of a registry that runs in another process.
+
+    `address` is the pair (`host`, `port`) at which the registry server listens.
+    """
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address

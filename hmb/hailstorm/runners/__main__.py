@@ -6,10 +6,9 @@ run. `reason` is the file descriptor of a pipe, through which the process can re
      "store": "/path/of/snapshots", "settings": {...}, "reason": 5}
 
 When the topology has ended, the program of a worker ends with exit code 0. If a processor crashes, the program writes
-the reason to the pipe with the file descriptor `reason`, and ends with exit code 1. The parent process then starts the
-program again. The standard output belongs to the user's code, for example to a sink that prints. When the parent
-process ends, the standard input of the program is closed, and the program ends, too. No worker process therefore
-survives its parent.
+the reason to the pipe, and ends with exit code 1. The parent process then starts the program again. The standard
+output belongs to the user's code, for example to a sink that prints. When the parent process ends, the standard input
+of the program is closed. The program then ends, too, so no worker process survives its parent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ from hmb.hailstorm.snapshots import open_store
 def end_with_the_parent() -> None:
     """Start a thread that ends this process as soon as the parent process has ended.
 
-    The end of the parent process closes the standard input of this process. The thread waits for this.
+    The standard input of this process is a pipe from the parent process. When the parent process ends, the pipe is
+    closed. The thread waits until the pipe is closed, and then ends this process.
     """
 
     def wait() -> None:

@@ -24,22 +24,24 @@ LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Runner(ABC):
-    """Runs a topology: starts its processors and its negotiator, and starts them again after a crash.
+    """Runs a topology: starts its processors and its negotiator, and restarts them if they crash.
 
         with ThreadRunner(topology, settings, store) as runner:
             ...
             result = runner.stop()
 
-    `wait` waits until the topology has ended. `stop` requests a last snapshot and the end of the topology, and then
-    waits for the end. At the end of the `with` block, the topology ends at once, without a last snapshot.
+    The negotiator is the thread that leads the processors. `wait` waits until the topology has ended. `stop` makes the
+    topology take a last snapshot and end, and then waits. If the topology still runs at the end of the `with` block,
+    the runner ends it immediately, without a last snapshot.
     """
 
     negotiator_thread: type[NegotiatorThread] = NegotiatorThread
 
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore) -> None:
-        """Start the negotiator.
+        """Start the negotiator, the thread that leads the topology.
 
-        Raises TopologyError if the topology is wrong, a topic is missing or the store belongs to another topology.
+        Raises TopologyError if the topology is invalid, if one of its topics does not exist, or if `store` belongs to
+        another topology.
         """
         self.settings, self.store = settings, store
         topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
@@ -58,7 +60,7 @@ class Runner(ABC):
 
     @property
     def master(self) -> MasterState | None:
-        """The negotiator's newest decision: the phase, epoch and clocks of the topology. None before the first one."""
+        """The negotiator's newest decision, which contains the topology's phase, or None before the first decision."""
         return self.negotiator.last
 
     @property
@@ -72,14 +74,17 @@ class Runner(ABC):
         return self._snapshots_before + self.negotiator.snapshots
 
     def waits_for(self) -> list[str]:
-        """Return the processors that have not answered in the present phase. The phase ends when all have answered."""
+        """Return the names of the processors for whose answers the negotiator is still waiting.
+
+        When all these processors have answered, the topology can enter the next phase.
+        """
         return self.negotiator.waits_for()
 
     def wait(self, timeout: float | None = None) -> RunResult:
-        """Wait until the topology has ended, and return the result. Meanwhile, start crashed processors again.
+        """Wait until the topology has ended, and return its result. Meanwhile, restart processors that crash.
 
-        Raises HailstormError if the topology ended with an error, and TimeoutError if it has not ended within `timeout`
-        seconds.
+        Raises HailstormError if the topology ends with an error. Raises TimeoutError if the topology is still running
+        after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.has_ended():
@@ -101,10 +106,11 @@ class Runner(ABC):
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Start crashed processors again, and also a crashed negotiator, the thread that leads the topology.
+        """Restart crashed processors. If the negotiator has crashed, also restart the negotiator.
 
-        If processors crash too often without progress, the topology ends with an error. If the negotiator has crashed
-        with a HailstormError, for example because the snapshot store failed, raise this error instead.
+        The negotiator is the thread that leads the topology. If processors crash too often without progress, the
+        topology ends with an error. If the negotiator has crashed with a HailstormError, for example because the
+        snapshot store failed, the method closes the runner and raises this error.
         """
         if self._is_closed or self.negotiator.has_ended:
             return
@@ -121,12 +127,13 @@ class Runner(ABC):
         self._look_for_silence()
 
     def has_ended(self) -> bool:
-        """Return whether the topology has ended: the negotiator has ended, and no processor runs any more.
+        """Return whether the topology has ended.
 
-        The negotiator, which leads the topology, writes its last decision into the registry. A processor that reads
-        this decision ends. A processor that starts too late cannot read it, because the negotiator's entry has
-        disappeared, and does not end by itself. The method therefore also returns True when END_TIMEOUT seconds have
-        passed since the negotiator ended.
+        The topology has ended when its negotiator (the thread that leads it) and all its processors have ended. The
+        negotiator announces the end in the registry, and each processor that reads this announcement ends. A processor
+        that starts too late finds no announcement, because the negotiator's entry no longer exists. This processor does
+        not end by itself. The method therefore waits for processors for at most END_TIMEOUT seconds, and then returns
+        True.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False
@@ -167,10 +174,10 @@ class Runner(ABC):
 
     @abstractmethod
     def _unfinished(self) -> list[str]:
-        """Return the names of the processors that did not end by themselves, so that the runner had to end them."""
+        """Return the names of the processors that the runner had to end, because they did not end by themselves."""
 
     def _replace_silent(self, names: list[str]) -> None:
-        """Log a warning for processors that have not registered in time. A subclass can also replace their workers."""
+        """Log a warning about processors that have not registered in time. A subclass can also replace them."""
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
     # -- methods that all runners share
@@ -183,10 +190,11 @@ class Runner(ABC):
         return negotiator
 
     def _look_for_silence(self) -> None:
-        """Replace processors that have not registered for a new epoch within a time limit, because they may hang.
+        """Call `_replace_silent` for processors that take too long to register for a new epoch, because they may hang.
 
-        The first limit is the start timeout. Each replacement doubles the limit, so that workers have enough time to
-        start on a slow machine. When the topology leaves the phase Initialize, the limit is the start timeout again.
+        At first, the processors must register within the start timeout. Each call of `_replace_silent` doubles this
+        time limit, so that workers can start even on a slow machine. When the topology leaves the phase Initialize, the
+        limit is the start timeout again.
         """
         if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())

@@ -1,9 +1,10 @@
 """The loop of the negotiator: read the registry, take a step, publish the master state.
 
-Several negotiators may run. Each negotiator tries to create the node `master` in the registry. The negotiator that
-succeeds is elected, and the others wait until this node disappears. The elected negotiator reads the registry whenever
-a value changes. Some events change no value in the registry: the grace period ends, or a phase has waited too long for
-answers. The negotiator therefore also checks for events every 50 ms.
+Several negotiators can run, but only one of them leads the topology. Each negotiator tries to create the entry `master`
+in the registry. The negotiator that succeeds is elected, and the others wait until the entry disappears. The elected
+negotiator looks for its next step whenever a value in the registry changes. Some steps become necessary although no
+value changes: for example, it is time for the next snapshot, or an answer is late. The negotiator therefore also looks
+every 50 ms.
 """
 
 from __future__ import annotations
@@ -137,8 +138,8 @@ class NegotiatorThread(threading.Thread):
     def _wait_for_the_others(self) -> None:
         """Wait until all processors have left the registry, at most `patience` seconds.
 
-        Until then, the negotiator does not delete the registry entry `master`. The entry contains the last master
-        state, which each processor must read before it ends.
+        The negotiator writes each decision into the registry entry `master`. Before a processor ends, it must read the
+        last decision. So the negotiator keeps the entry until all processors have left, or until the time is over.
         """
         deadline = time.monotonic() + self._settings.patience
         while self._living and not self._is_killed and time.monotonic() < deadline:

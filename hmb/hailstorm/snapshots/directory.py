@@ -1,9 +1,9 @@
 """Snapshots in a directory: one file for each snapshot.
 
 The directory of a store contains these files:
-    <directory>/topology.json     a JSON object with three values: `fingerprint` describes the topology, `epoch` is the
-                                  number of its last start, and `completed` contains the offsets of the newest snapshot
-                                  that all processors have saved
+    <directory>/topology.json     a JSON object with three values: `fingerprint` describes the topology, `epoch` counts
+                                  the starts of the topology, and `completed` contains the offsets of the newest
+                                  snapshot that all processors have saved
     <directory>/lock              a file that a process locks while it checks the epoch
     <directory>/count-0/00000000000000000007.snapshot   snapshot number 7 of the processor count-0
 
@@ -15,19 +15,19 @@ The layout of a snapshot file, with big-endian integers:
     header          bytes     the list [epoch, processor, clock], encoded by hailstorm/codec.py
     state           bytes     up to the end of the file
 
-The store writes a snapshot file under a temporary name that no other save uses. Then the store syncs the file to the
-disk, renames it, and syncs the directory. A file that has its final name is therefore complete, even if the process
-crashes at any moment. The CRC detects damage that happens later on the disk. The number in a file's name grows with
-each snapshot of a processor. A crash can leave a temporary file behind. When the topology starts again, the store
-deletes all temporary files.
+The store writes a snapshot file under a temporary name that no other file has. Then the store syncs the file to the
+disk, renames it, and syncs the directory. So a file with a final name is always complete, even after a crash. The CRC
+detects damage that happens later on the disk. Each new snapshot of a processor has a higher number in its file name. A
+crash can leave temporary files behind. When the topology starts again, the store deletes them.
 
-The store checks the epoch and renames the file while it holds a lock. The lock makes the check safe: a process of an
-old epoch cannot rename its file after a new epoch has begun. Suppose that a process hangs before it takes the lock, and
-a new epoch begins. When the process continues, it takes the lock and checks the epoch. The check fails, so the process
-does not rename its file.
+The store takes a lock, checks the epoch, and renames the file. While a process holds the lock, no new epoch can begin.
+So a process of an old epoch cannot rename its file after a new epoch has begun. Suppose that a process hangs before it
+takes the lock, and a new epoch begins. When the process continues, the check of its epoch fails, so the process does
+not rename its file.
 
-A process does not hold the store's lock while it writes a state. If a process hangs while it holds the lock, it blocks
-the store. Other processes wait at most 10 seconds for the lock, and then raise an error.
+It can take long to write a large state. The store therefore takes its lock only after it has written the snapshot file.
+If a process hangs while it holds the lock, no other process can save a snapshot. A process waits at most 10 seconds
+for the lock, and then raises SnapshotError.
 """
 
 from __future__ import annotations

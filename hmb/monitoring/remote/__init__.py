@@ -12,15 +12,15 @@ top -b ADDRESS` and `hmb ui -b ADDRESS` therefore ask the brokers with the APIs 
     groups, members, positions                            ListGroups, a Describe API for each type, OffsetFetch
     batches and records that the user opens               Fetch
 
-No API describes segments, connections or the requests of other clients. The field `missing` of the state names each of
-these parts with a reason, and the page shows this reason. A request can also fail, for example because the user may not
-use the API. Then `missing` contains the broker's error.
+No API of Kafka describes, for example, the segments of a log or the connections of a broker. The state does not contain
+these parts. The field `missing` names each of them with the reason, and the page shows this reason. A request can also
+fail, for example because the user is not allowed to send it. Then `missing` contains the broker's error.
 
-*Rights.* HMB connects to the brokers as the user in the command's settings (`--command-config`). The page therefore
-shows only what this user may read.
+*Rights.* HMB connects to the brokers as one user, which the settings of the command name (`--command-config`). The page
+therefore shows only what this user is allowed to read.
 
-*Cost.* One reading of the state needs about ten requests, and three further requests for each group. The page waits at
-least one second between two readings.
+*Cost.* To read the state once, HMB sends about ten requests, and three more requests for each group. The page reads the
+state at most once per second.
 
 Read in this order: `reader.py`, `groups.py`, `fetched.py`, and then `page.py`.
 """

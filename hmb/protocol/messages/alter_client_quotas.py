@@ -12,8 +12,8 @@ class AlterClientQuotasRequest(Request, api_key=ApiKey.ALTER_CLIENT_QUOTAS, vers
         class EntityData(Struct):
             """One part of the entity that a quota limits. For example, an entity can consist of a user and a client-id.
 
-            If `entity_name` is null, this part means the default of its type. For example, the quota of the default
-            user limits each user who has no quota of their own.
+            If `entity_name` is null, the quota is a default. For example, with the type `user`, the quota then applies
+            to each user who has no quota of their own.
             """
 
             entity_type: str        = t.string()

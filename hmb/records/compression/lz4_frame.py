@@ -12,13 +12,14 @@ header before the first block, and a length before each block. A frame has this 
     blocks          4 bytes little endian: size (high bit: the block is not compressed); the block; [checksum 4]
     end             4 bytes of zero; [content checksum 4]
 
-Kafka's use of LZ4 has three difficulties:
-- Clients before 0.10 computed a wrong header checksum (HC): they included the magic (KAFKA-3160). Message sets v0 must
-  still have this wrong checksum, because old clients expect it. When HMB reads message sets v0, it does not check HC.
-- LZ4 libraries by default write frames with linked blocks (FLG bit 5 is 0). Kafka's Java client rejects such frames. So
-  this module compresses each block with the library, and writes the frame around the blocks itself.
-- A frame need not contain the size of the decompressed data. So `decompressed_bound` computes an upper bound from the
-  number of blocks.
+Kafka uses LZ4 in a way that causes three problems:
+- Clients before Kafka 0.10 computed the header checksum (HC) over too many bytes, because they included the magic
+  (KAFKA-3160). These clients still expect the wrong checksum in message sets v0, so HMB writes it there. When HMB reads
+  message sets v0, it ignores the checksum.
+- By default, LZ4 libraries write frames with linked blocks (bit 5 of FLG is 0). Kafka's Java client rejects such
+  frames. This module therefore uses the library to compress each block, and writes the frame itself.
+- A frame need not contain the size of the decompressed data. In this case, a reader does not know how much memory it
+  needs. The function `decompressed_bound` therefore computes an upper bound from the blocks.
 
 For example, a frame has 3 blocks, and its header (BD) declares a maximum of 64 KB for each block. So the frame
 decompresses to at most 192 KB.
@@ -83,10 +84,11 @@ def compress(
 
 
 def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
-    """Compress one block. The returned bytes do not contain the size field, which comes before a block.
+    """Compress one block. The result does not contain the size field that comes before the block in a frame.
 
-    The library cramjam can compress a single block only with the default level. For any other level, this function lets
-    cramjam compress the block as a complete frame, and returns only the block inside this frame.
+    The library cramjam can compress a single block only with the default level. For other levels, cramjam can only
+    write complete frames. In this case, the function compresses the block as a frame, and takes the compressed block
+    out of the frame.
     """
     if level == DEFAULT_LEVEL:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))
@@ -183,7 +185,7 @@ _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 32664
 def header_checksum(descriptor: bytes) -> int:
     """Return the header checksum: the second byte of the descriptor's xxHash-32.
 
-    This implementation supports only inputs of fewer than 16 bytes.
+    For 16 bytes and more, xxHash-32 needs further steps. A descriptor is shorter, so this function leaves them out.
     """
     h = _PRIME_5 + len(descriptor)
     whole = len(descriptor) & ~3

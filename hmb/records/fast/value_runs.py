@@ -1,16 +1,18 @@
-"""Encodes all values of one `append_values` call together, and converts the records to messages for old brokers.
+"""Encodes many values as records in one step. For old brokers, it also converts the records to messages.
 
 The records of one `append_values` call have the same timestamp, and no keys or headers. So records with values of the
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
 once, as a *template*.
 
-A template is an encoded record in which `%b` stands for the two parts that differ in each record. `hmb.records.record`
-describes the layout. For example, this template is for values of 3 bytes:
-    12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
+A template is an encoded record without its offset delta and its value. The placeholder `%b` marks the places of
+these two parts. `hmb.records.record` describes the layout of a record. For example, this template is for values
+of 3 bytes:
+    12 00 00 %b 01 06 %b 00  length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
-A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record
-batches, so for these brokers the producer must convert the records to messages. For each run, the producer stores the
-position at which the run begins. With this position, the producer finds the values without decoding each record.
+A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support
+record batches. For such a broker, the producer must convert the encoded records to messages, and needs the
+value of each record. The producer has stored where each run begins, and how long its records and values are. So
+the producer finds the values without decoding the records.
 """
 
 from __future__ import annotations
@@ -40,11 +42,12 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Encode a record for each value. Return the bytes, and a list of the runs in these bytes.
+    """Encode one record for each value. Return the encoded records as bytes, and a list of the runs in these bytes.
 
-    A run consists of consecutive records whose values have the same length. The offset delta of the first record is
-    `first`. The caller will append the bytes to a buffer at the position `start`, so the positions of the runs are
-    positions in this buffer.
+    `first` is the offset delta of the first record. The function groups consecutive records whose offset deltas
+    have the same number of bytes. If all values of a group have the same length, the group is a run. The caller
+    will append the bytes to a buffer, at the position `start`. The position of a run is therefore its position in
+    this buffer.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []
@@ -91,9 +94,10 @@ def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int)
 
 
 def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
-    """Yield ranges that together contain `count` offset deltas, from `first` on.
+    """Divide the `count` offset deltas that begin with `first` into ranges, and yield the ranges.
 
-    All deltas in one range have the same number of bytes when they are encoded as varints.
+    All deltas in a range have the same number of bytes when they are encoded as varints. For example, 0 to 63 need
+    one byte, and 64 to 8191 need two bytes.
     """
     end = first + count
     for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27, 1 << 31):

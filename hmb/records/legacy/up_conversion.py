@@ -1,10 +1,11 @@
 """Up-conversion: converts messages v0 and v1 to one record batch.
 
-The broker converts messages from an old producer in two cases. First, the topic has a codec (`compression.type`), and
-the messages have another codec. The broker then writes a record batch with the topic's codec. Second, the messages are
-in a v0 wrapper (a compressed set of messages) and need new offsets, because another producer has appended records in
-the meantime. To change offsets inside a v0 wrapper, the broker must compress all messages again, so it creates a record
-batch.
+The broker converts the messages of an old producer in two cases:
+- The topic has a codec (`compression.type`), and the messages have another codec. The broker then writes a record batch
+  with the topic's codec.
+- The messages are compressed together, in a *wrapper* of version 0, and need other offsets. For example, another
+  producer has appended records in the meantime. To change the offsets, the broker must compress all messages of the
+  wrapper again, so it creates a record batch instead.
 
 A record batch can store everything that a message contains, so the conversion loses no data. Kafka 3 even converts
 every message that a producer sends.

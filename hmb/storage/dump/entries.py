@@ -57,9 +57,10 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """The options of a dump: options of Kafka's tool DumpLogSegments, and some options that only HMB has.
+    """The options of a dump. Some are options of Kafka's tool DumpLogSegments, and others exist only in HMB.
 
-    Two of HMB's options: `verify` shows only damage, and `view` selects the form in which the dump shows a file.
+    For example, two options exist only in HMB. With `verify`, the dump shows only damage and a summary. `view`
+    selects how the dump shows a file, for example as lines or as a tree.
     """
 
     deep_iteration: bool = False  # whether to print the records of each batch, too
@@ -145,7 +146,10 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """The result of a dump with `verify`: the number of bytes, records and damaged places in one or all files."""
+    """A summary of one file or of all files, in a dump with `verify`.
+
+    For example, it contains the number of bytes, of records and of damaged places.
+    """
 
     kind: ClassVar[str] = "verified"
     file: Path | None  # None if the entry contains the sums of all files
@@ -342,7 +346,11 @@ def content_as_json(record: Record | ConsumerRecord) -> dict[str, object]:
 
 
 def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:
-    """Return `{name: text}` if the value is UTF-8 or None, else `{name_base64: text}`."""
+    """Return `value` as a field of a JSON object.
+
+    For the name "key", a value in UTF-8 becomes `{"key": "Seattle"}`, and None becomes `{"key": None}`. A value
+    that is not UTF-8 becomes base64: `{"key_base64": "/w=="}`.
+    """
     try:
         return {name: None if value is None else value.decode()}
     except UnicodeDecodeError:

@@ -1,21 +1,24 @@
 """Keeps blocks of index entries in memory: an optimization of the search in an index (sorted_entries.py).
 
-If you read HMB for the first time, skip this module. Without this module, each search in an index would read a block of
-4,096 bytes from the file, and decode the keys of about nine entries with Python code. This module keeps the last block
-in memory, so that the next search in the same block reads no file.
+If you read HMB for the first time, skip this module: it only makes HMB faster. A search in an index needs one block of
+the index file. A block of the offset index has at most 4,096 bytes. Without this module, each search would read its
+block from the file, and decode about nine keys in Python code. This module keeps the last block in memory. If the next
+search needs the same block, it does not read the file.
 
 A consumer that reads a log from its beginning looks up one offset after another. One block covers about 2 MiB of the
 log, so many look-ups need the same block. The index therefore keeps the last block that it has read.
 
-The keys of the offset index are int32, so an `array` of C integers can contain them. The function `bisect` searches
-such an array without executing Python code. For other keys, `LazyKeys` decodes only the keys that the search compares.
+The keys of the offset index are int32, so the module stores them in an `array` of C integers. The function `bisect` can
+search an `array` without running Python code, which is fast. The keys of other indexes have other sizes. For them,
+`LazyKeys` decodes only the keys with which `bisect` compares.
 
-In an index of 200 entries, a look-up takes 1.6 us with this module, and 4.2 us without it. In a busy broker, this
-module saves more time, because a look-up in memory reads no file. A thread that reads a file releases Python's
-interpreter lock for the read, and may then have to wait for the lock.
+In an index of 200 entries, a look-up takes 1.6 us with this module, and 4.2 us without it. In a busy broker, the
+difference is larger. A thread that reads a file releases Python's interpreter lock. After the read, the thread needs
+this lock again, and often has to wait for other threads. A look-up in memory reads no file, so the thread keeps the
+lock.
 
-An index keeps the block of its last search in memory: at most 4,096 bytes of entries, and 2,048 bytes of keys. If
-readers search the indexes of 1,000 segments, these blocks take 6 MB.
+An offset index keeps the block of its last search in memory: at most 4,096 bytes of entries, and 2,048 bytes of keys.
+If readers search the indexes of 1,000 segments, these blocks take 6 MB.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class Keys(Protocol):
 
 
 class Block(NamedTuple):
-    """A block of entries. Block n begins with entry n * BLOCK of the index."""
+    """Neighboring entries of an index. With 512 entries in each block, block 2 begins with entry 1024."""
 
     number: int
     keys: Keys

@@ -1,15 +1,17 @@
 """Rebuilding damaged indexes of a segment while clients read it.
 
-The disk or another process may damage an index. An entry of the offset index contains the last offset of a batch and
-the position of this batch. A reader notices the damage if the batch at this position does not end at the offset in the
-entry. The broker then rebuilds the offset index and the time index from the headers of the batches:
-    .log               [ 8021..8030 ][ 8031..8040 ] ...    all headers are read
-    .index.rebuilt     the new entries, in one write
-    .index             the rebuilt file gets this name
+The disk or another process may damage an index. An entry of the offset index contains the position of a batch and the
+last offset of this batch. A reader compares the entry with the batch at this position. If the last offset of the batch
+is different, the index is damaged. The broker then builds a new offset index and a new time index from the headers of
+the batches:
+    .log               [ 8021..8030 ][ 8031..8040 ] ...    the broker reads all headers
+    .index.rebuilt     the broker writes all new entries at once
+    .index             the broker renames the new file to this name
 
-Readers and producers continue while the broker rebuilds damaged indexes. The reader that has found the damage scans the
-segment from its start. If a producer appends batches during the rebuild, the new indexes may contain no entries for
-these batches. A missing entry only makes a later scan longer.
+Clients can read and append records while the broker rebuilds the indexes. The reader that has found the damage does not
+use the index, and scans the segment from its start. If a producer appends batches during the rebuild, the new indexes
+may lack entries for these batches. A missing entry causes no error. A later reader only has to scan more of the
+segment.
 
 Source: Kafka's `LogSegment.recover`, which rebuilds indexes only when a broker starts.
 """
@@ -29,9 +31,9 @@ REBUILT = ".rebuilt"  # suffix of the new files' names until the rebuild is comp
 
 
 def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
-    """Rebuild the offset index and the time index of `segment`, because `index` is damaged.
+    """Rebuild the offset index and the time index of `segment`, because one of the two, `index`, is damaged.
 
-    If another thread is already rebuilding the indexes, return at once. Raises KafkaError if the log is damaged.
+    If another thread is already rebuilding these indexes, do nothing. Raises KafkaError if the log is damaged.
     """
     if not segment.rebuilding.acquire(blocking=False):
         return

@@ -1,8 +1,9 @@
 """Faults of requests: a test makes the broker answer with an error, answer late, or not answer at all.
 
-A program that uses Kafka has code for errors, for slow responses and for lost connections. A healthy broker never
-causes these problems, so a test never runs this code. `Faults` therefore puts wrappers around the broker's handlers
-(handler_layers.py). Without faults there are no wrappers, so requests cost no extra time.
+A program that uses Kafka has code for errors, for slow responses and for lost connections. A healthy broker does not
+cause these problems, so a test never runs this code. `Faults` makes the broker cause them: it puts wrappers around the
+broker's handlers (handler_layers.py), and a wrapper changes the response. Without faults there are no wrappers, so
+requests take no extra time.
 
 For example, a test calls `faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER", times=2)`. The broker then answers:
     Produce, request 1 and 2    the response contains the error; the broker appends nothing
@@ -13,13 +14,14 @@ The argument `cut="before"` closes the connection before the request takes effec
 afterwards. A client sees no difference: in both cases it gets no response. But the records of a Produce request are in
 the log only after `cut="after"`. Idempotent producers exist because of this difference.
 
-If a fault has no topic, its error is the response to the whole request. If a fault selects a topic, the error is only
-in this topic's part of the response, and the broker's handler answers the other parts. The module
-broker/security/acls/refusal.py can build a response with an error for any API.
+If a fault selects no topic, the whole request gets the fault's error. If a fault selects a topic, only this topic gets
+the error, and the broker's handler answers for the other topics. The module broker/security/acls/refusal.py builds the
+response with the error.
 
-In a fetch session (KIP-227), a Fetch request names only the partitions that have changed. A fault with a topic or an
-error needs the names of all partitions. Therefore the broker uses no fetch sessions while it has such a fault. A client
-in a session receives FETCH_SESSION_ID_NOT_FOUND once. From then on, each of its requests names all partitions.
+In a fetch session (KIP-227), a Fetch request names only the partitions that have changed. But a Fetch fault with a
+topic or an error must know all partitions of the request. While such a fault exists for a client, the broker therefore
+uses no fetch session with this client. If the client is already in a session, its next request gets the error
+FETCH_SESSION_ID_NOT_FOUND. From then on, the client names all partitions in each request.
 """
 
 from __future__ import annotations
@@ -58,11 +60,12 @@ MESSAGE = "a fault of the test"  # in each response that has a field for the tex
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """A fault: a rule by which the broker answers some requests with an error, late, or not at all.
+    """A fault: a rule that makes the broker answer some requests with an error, late, or not at all.
 
-    A test adds this rule. The field `count` is the number of requests that the rule has changed.
+    A test adds this rule. The field `count` is the number of requests that the rule has changed so far.
 
-    Two faults are never equal, even if all their values are the same.
+    Two faults are never equal, even if all their fields have the same values. So `Faults.remove` always removes exactly
+    the fault that the caller passes.
     """
 
     api: ApiKey
@@ -81,10 +84,10 @@ class Fault:
 
     @property
     def needs_names(self) -> bool:
-        """Whether the fault works only if each Fetch request names all its topics and partitions.
+        """Whether the fault must know all topics and partitions of a Fetch request.
 
-        In a fetch session, a request names only the partitions that have changed. So the broker uses no fetch sessions
-        while a fault needs all names.
+        In a fetch session, a request names only the partitions that have changed. While a Fetch fault
+        for a client needs all names, the broker therefore uses no fetch session with this client.
         """
         return self.topic is not None or self.error is not None
 
@@ -135,12 +138,13 @@ class Faults:
     ) -> Fault:
         """Add a fault for requests of an API, and return it.
 
-        `topic`, `partition` and `client_id` select requests. Without these arguments, all requests of the API match.
-        The fault starts with matching request number `nth`, and changes at most `times` requests (None: no limit).
-        Raises FaultError if the fault is not possible. These arguments set the effect:
+        The fault changes only requests that match `topic`, `partition` and `client_id`. If one of them is None, every
+        value matches. The fault begins with the matching request number `nth`, counted from 1. It changes at most
+        `times` requests (None: no limit). Raises FaultError if an argument is wrong, or if the arguments do not fit
+        together. These arguments set the effect:
 
-        - `error`: answer with this error code for the selected topics, and leave these topics unchanged
-        - `takes_effect`: handle the request normally, and then answer with `error`
+        - `error`: answer with this error code for the selected topics, and do not handle the request for these topics
+        - `takes_effect`: handle the request normally, but answer with `error`
         - `delay`: wait for this time (seconds, or a text such as `500ms`) before the request is handled
         - `drop`: handle the request, but send no response
         - `cut`: close the connection, either "before" or "after" the request takes effect
@@ -224,7 +228,11 @@ class Faults:
             return any(fault.needs_names and fault.is_for(request, context) for fault in self._faults)
 
     def _find(self, request: Request, context: RequestContext) -> Fault | None:
-        """Return the first fault that changes this request, or None. Increase the fault's count by one."""
+        """Return the first fault that changes this request, or None.
+
+        For the fault that changes the request, the method adds 1 to `count`. For a matching fault that skips the
+        request, it subtracts 1 from `skip`.
+        """
         with self._lock:
             for fault in self._faults:
                 if not fault.is_for(request, context):
@@ -240,9 +248,11 @@ class Faults:
 
 
 def _answer(fault: Fault, handler: Handler, request: Request, context: RequestContext) -> Response | None:
-    """Return the response to a request with a fault. The topics that the fault selects get the fault's error code.
+    """Return the response to a request that a fault changes.
 
-    The broker's handler answers for the other topics.
+    If the fault has no error code, the broker's own handler answers the request. Otherwise, the topics that the fault
+    selects get the error code, and the broker's handler answers for the other topics. A fault without a topic selects
+    all topics.
     """
     if fault.error is None:
         return final(handler(request, context))

@@ -1,7 +1,8 @@
 """Creates, finds and deletes ACLs.
 
-A filter describes ACLs. Each part of a filter may be ANY or null, which matches everything. The pattern type MATCH
-finds all ACLs that apply to a resource: the ACLs for its name, for a prefix of its name, and for `*`.
+A filter selects ACLs. Each part of a filter is a condition. The values ANY and null mean that there is no
+condition. If the pattern type is MATCH, the filter selects all ACLs that apply to the resource with the given
+name. These are the ACLs for this name, for a prefix of this name, and for `*`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ LONGEST_ACL_TEXT = 1000  # characters in a principal, in a host, or in the name 
 
 
 class AclFilter(Protocol):
-    """A filter in a DescribeAcls or DeleteAcls request."""
+    """A filter in a DescribeAcls or DeleteAcls request. It selects the ACLs to return or to delete."""
 
     resource_type_filter: int
     resource_name_filter: str | None

@@ -1,9 +1,9 @@
 """Creates the responses with which the broker refuses to change ACLs, quotas, users or log directories.
 
-Some APIs change lists of ACLs, quotas, users or log directories. The response contains one result for each item of the
-list. For these APIs, `refusal.py` cannot find out which result belongs to which item. For example, a deletion of a user
-has the field `name`, and the result of the deletion has the field `user`. Therefore this module has a separate function
-for each of these APIs.
+Some APIs change lists of ACLs, quotas, users or log directories. The response contains a result for each list item. For
+most APIs, `refusal.py` finds the result of an item by comparing the fields of both. For these APIs, the fields differ.
+For example, the deletion of a user has the field `name`, but its result has the field `user`. Therefore this module has
+a separate function for each of these APIs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Throttles clients that exceed their quotas, with wrappers around the handlers.
 
-A wrapper around a handler calls the handler, and then counts what the request has used. If the client has exceeded a
-quota, the response contains the time that the client should wait (`throttle_time_ms`). The broker does not trust the
-client to wait, so the broker *mutes* the connection. The broker sends the response at once, and then reads no request
-from this connection until the time is over:
+A wrapper calls the handler of an API, and then measures what the request has used: for example, how many bytes of
+records. If the client has exceeded a quota, the response contains the time that the client should wait
+(`throttle_time_ms`). The broker sends this response at once. A client could ignore the time, so the broker also *mutes*
+the connection: it reads no request from this connection until the time is over:
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
 The broker has a table with the handler of each API. While a quota exists that concerns an API, the table contains a
@@ -53,11 +53,11 @@ SIZES: Mapping[ApiKey, Measure] = {
 def throttled(
     handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas
 ) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
-    """Return a table of handlers that throttle clients, and a function that updates the table.
+    """Return a table of handlers, and a function that updates the table after a change of the quotas.
 
-    If a quota concerns an API, the table contains a wrapper around the API's handler. The wrapper calls the handler,
-    and throttles a client that has exceeded the quota. Otherwise, the table contains the handler itself. The caller
-    must call the function after each change of the quotas.
+    At first, the table contains the handlers themselves. The caller must call the function once at the beginning, and
+    after each change of the quotas. The function puts a wrapper around the handler of each API that a quota concerns.
+    The wrapper calls the handler, and throttles a client that has exceeded the quota.
     """
     table = dict(handlers)
     wrappers = {api: _throttling(api, handlers, quotas) for api in handlers}
@@ -97,7 +97,7 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
 def _with_throttle_time(
     wait: int, response: Response | Deferred[Response] | None
 ) -> Response | Deferred[Response] | None:
-    """Write the throttle time into a response: now, or when the response is ready."""
+    """Write the throttle time into a response. If the response is not ready yet, do this when it is ready."""
     if isinstance(response, Deferred):
         return Deferred(lambda: _written(wait, response.result()))
     return None if response is None else _written(wait, response)

@@ -1,9 +1,9 @@
 """The settings of a listener for OAUTHBEARER: where the public keys are, and which claims a token must have.
 
-Kafka's broker accepts tokens without a signature unless a setting names a handler that verifies signatures. HMB does
-the opposite: it verifies signatures if no handler is set. The setting `sasl.oauthbearer.jwks.endpoint.url` must then
-contain the address of the public keys. To make HMB accept tokens without a signature, set Kafka's handler for such
-tokens.
+By default, Kafka's broker accepts tokens without a signature. An administrator has to set a handler that verifies
+signatures. HMB verifies signatures by default, and needs the address of the public keys in the setting
+`sasl.oauthbearer.jwks.endpoint.url`. HMB accepts tokens without a signature only if an administrator sets Kafka's
+handler for such tokens (`sasl.server.callback.handler.class`).
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ class TransactionManager(AtLeastOnce):
         *,
         newest_version: TransactionVersion = VERSION_2,
     ) -> None:
-        """Create a manager that uses `newest_version` if the cluster supports it, and otherwise version 1.
+        """Create a manager for transaction version `newest_version`, or version 1 if the cluster is too old for it.
 
-        Times are in seconds.
+        The times `timeout`, `retry_for` and `retry_backoff` are in seconds.
         """
         self.transactional_id: str = transactional_id
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
@@ -100,9 +100,10 @@ class TransactionManager(AtLeastOnce):
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def add_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Ask the coordinator to add the partitions that are not in the transaction yet.
+        """Ask the coordinator to add those partitions that are not in the transaction yet.
 
-        With transaction version 2, send no request: the Produce requests add their partitions.
+        With transaction version 2, the method sends no request. The leader of a partition adds the partition to the
+        transaction when it receives the first Produce request.
         """
         if self._version is VERSION_2:
             with self._lock:
@@ -147,10 +148,10 @@ class TransactionManager(AtLeastOnce):
             self._raise("send")
 
     def commit(self, flush: Callable[[], None]) -> None:
-        """Wait until all records are delivered, and commit the transaction.
+        """Wait until all records are delivered, and then commit the transaction.
 
-        `flush` is a function that waits until all records are delivered or have failed. If the coordinator cannot be
-        reached, the application may call this method again.
+        `flush` is a function that returns when each record has either been delivered or failed. If the commit fails
+        because the coordinator cannot be reached, the application can call this method again.
         """
         self._check("commit_transaction", TransactionalEvent.COMMIT)
         is_first_try = self._state is TransactionalState.IN_TRANSACTION
@@ -172,10 +173,10 @@ class TransactionManager(AtLeastOnce):
         self._finish()
 
     def abort(self, flush: Callable[[], None]) -> None:
-        """Discard all records that are not sent yet, wait for the records in flight, and abort the transaction.
+        """Discard all records that are not sent yet, wait for the records in flight, and then abort the transaction.
 
-        `flush` is a function that waits until all records are delivered or have failed. If the coordinator cannot be
-        reached, the application may call this method again.
+        `flush` is a function that returns when each record has either been delivered or failed. If the abort fails
+        because the coordinator cannot be reached, the application can call this method again.
         """
         self._check("abort_transaction", TransactionalEvent.ABORT)
         self._move(TransactionalEvent.ABORT)
@@ -189,9 +190,10 @@ class TransactionManager(AtLeastOnce):
         self._finish()
 
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Add offsets of a consumer group to the transaction. The commit of the transaction also commits these offsets.
+        """Add the offsets of a consumer group to the transaction, so that its commit also commits these offsets.
 
-        If the group has no members, `group` may be the group id. Without offsets, this method sends no request.
+        `group` is the metadata of the consumer's group. For a group without members, the group id is enough. If
+        `offsets` is empty, the method sends no request.
         """
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
@@ -301,7 +303,8 @@ class TransactionManager(AtLeastOnce):
     def _holding_coordinator(self) -> Iterator[None]:
         """Hold a lock for a `with` block, so that only one thread at a time sends requests to the coordinator.
 
-        If another thread closes the producer during the block, close the connection at the end of the block.
+        If another thread calls `close` during the block, it does not wait for the lock. The connection to the
+        coordinator is then closed at the end of the block.
         """
         try:
             with self._asking:
@@ -312,10 +315,10 @@ class TransactionManager(AtLeastOnce):
 
     @contextmanager
     def _asking_coordinator(self) -> Iterator[None]:
-        """Let only one thread at a time run a `with` block that sends requests. Change the state after an error.
+        """Let only one thread at a time run a `with` block that sends requests to the coordinator.
 
-        After a fatal error, the state is FATAL_ERROR, and the application can only close the producer. After the error
-        TRANSACTION_ABORTABLE, the application can only abort the transaction.
+        If the block raises a fatal error, the producer's state becomes FATAL_ERROR, and the application can only close
+        the producer. If the block raises TRANSACTION_ABORTABLE, the application can only abort the transaction.
         """
         with self._holding_coordinator():
             try:
@@ -351,9 +354,10 @@ class TransactionManager(AtLeastOnce):
             self._state = TRANSITIONS.next(self._state, event)
 
     def _fail(self, error: Exception, event: TransactionalEvent) -> None:
-        """Change the state because of an error, and store the error. The caller must hold the lock.
+        """Store an error, and change the state of the producer. The caller must hold `_lock`.
 
-        If the transaction has already failed, keep its first error, unless the new error is fatal.
+        If the transaction has already failed or is being aborted, only a fatal error has an effect. After a fatal
+        error, all further errors are ignored.
         """
         if isinstance(error, KafkaError) and error.code in FATAL:
             event = TransactionalEvent.FENCED
