@@ -5,16 +5,16 @@ These commands are examples:
     hmb bench share --members 8 --num-records 500000
     hmb bench share --versus ../before              # this HMB and the HMB of another checkout
 
-Each member is a process with HMB's share consumer (`load/share_member.py`), even if the broker is Kafka, so both
-brokers have the same client. In each run, a new share group reads the topic from its beginning. There are two kinds of
-runs:
-- *implicit*: each poll accepts all records of the previous poll.
-- *explicit*: the member acknowledges each record with a call of its own.
+The benchmark uses the same client for HMB and Kafka: each member is a process with HMB's share consumer
+(`load/share_member.py`). In each run, a new share group reads the topic from its beginning. There are two kinds
+of runs:
+- *implicit*: each poll acknowledges all records of the previous poll.
+- *explicit*: the member acknowledges each record with a separate call.
 
-The time of a run begins when the first member has its first records, and ends when the last member has its last
-records. A run counts only if the members together have read each record exactly once. While a member processes a
-record, the broker locks the record. If the lock ends before the member has acknowledged the record, another member
-reads the record again.
+The measurement of a run begins when a member receives the first records, and ends when a member receives the
+last records. While a member processes a record, the broker locks the record for this member. If the lock
+expires before the member has acknowledged the record, another member reads the record again. The members then
+read more records in total than the topic contains, and the run fails.
 """
 
 from __future__ import annotations

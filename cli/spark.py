@@ -32,7 +32,7 @@ JAVA_CAUSE = re.compile(r"^Caused by: (?:\w+\.)+([\w$]+: .+)$", re.MULTILINE)
 
 @click.group()
 def command() -> None:
-    """Check what Spark needs on this machine; load a topic into Parquet files; ship HMB to a cluster."""
+    """Check what Spark needs on this machine, load a topic into Parquet files, or pack HMB into an archive."""
 
 
 @command.command()

@@ -42,7 +42,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Sample:
-    """The results of one run. A file of samples uses the names of the fields as keys."""
+    """The results of one run of a benchmark. In the JSON file, the keys of a sample are the names of these fields."""
 
     suite: str
     broker: str
@@ -116,9 +116,10 @@ def samples_of(document: Mapping[str, Any]) -> list[Sample]:
 
 @contextmanager
 def collect(suite: str, directory: Path = DIRECTORY, publish: str | None = None) -> Iterator[Samples]:
-    """Open the file and the topic for the samples of a suite until the end of a `with` block.
+    """Yield a `Samples` object, which stores the samples of a suite in a JSON file and in a topic.
 
-    Raises OSError, KafkaError.
+    Use this function in a `with` statement. `publish` is the address of the broker that stores the topic. If it is
+    None, the function runs a broker of its own until the end of the `with` block. Raises OSError, KafkaError.
     """
     directory.mkdir(parents=True, exist_ok=True)
     if publish is not None:

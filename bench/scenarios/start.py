@@ -36,7 +36,7 @@ VIEW = SampleView(
 
 
 def start(broker: peers.Peer) -> dict[str, float]:
-    """Start a broker, send one record, stop the broker, and return the figures. Raises PeerFailed."""
+    """Start a broker, send one record and stop the broker. Return the measured time and memory. Raises PeerFailed."""
     broker.prepare()
     try:
         started = time.perf_counter()

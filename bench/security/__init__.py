@@ -8,9 +8,10 @@ goals.
 TLS and logins are measured with HMB and Kafka 4.3.0 alternately. Each broker has three listeners: one without security,
 one with TLS, and one that requires a login. The benchmark itself uses the first listener, for example to create topics.
 
-A change to HMB must not slow down a broker without security. `hmb bench produce --versus CHECKOUT` and `hmb bench
-consume --versus CHECKOUT` measure this. In each round, these commands run HMB with the change and HMB without the
-change, one after the other.
+A change to HMB must not make a broker without security slower. To check a change, run `hmb bench produce
+--versus CHECKOUT` and `hmb bench consume --versus CHECKOUT`. CHECKOUT is a folder with HMB's code without the
+change. In each round, these commands measure HMB with the change and HMB without the change, one after the
+other.
 
 Read in this order:
 1. `brokers`   brokers with three listeners

@@ -34,7 +34,11 @@ class SavedPartition:
 
 @dataclass
 class SavedTopic:
-    """A topic in a backup: the settings that a user has set for this topic, and its partitions (0, 1, 2 and so on)."""
+    """A topic in a backup.
+
+    `configs` contains only the settings that a user has set for this topic. `partitions` contains the partitions in
+    the order of their numbers: 0, 1, 2 and so on.
+    """
 
     configs: dict[str, str]
     partitions: list[SavedPartition]

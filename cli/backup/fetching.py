@@ -1,8 +1,8 @@
 """Fetching all batches of a partition from its leader, byte for byte as the leader stores them.
 
-The backup fetches with the isolation level `read_committed`, so the leader returns batches only up to the last stable
-offset. The returned batches still include the batches of aborted transactions, and the transaction markers. The backup
-stores both.
+The backup fetches with the isolation level `read_committed`. The leader then returns only batches below the
+last stable offset. Among them are also the batches of aborted transactions and the transaction markers. The
+backup stores these batches too.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -
 
 
 def _new_start(brokers: Brokers, partition: TopicPartition, position: int, error: KafkaError) -> int:
-    """Return the log start offset if the broker has deleted the records at `position` since the backup began.
+    """Return the offset at which the backup continues after a Fetch request for `position` has failed with `error`.
 
-    If the broker has not deleted them, raise `error`, with which a Fetch request has failed.
+    If the broker has deleted the records at `position` since the backup began, this offset is the new log start
+    offset. If the request has failed for another reason, the function raises `error`.
     """
     if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
         raise error

@@ -1,9 +1,10 @@
 """Write a new backup: a directory or a .tar file, with a checksum of each file.
 
-For a backup with the path PATH, `new_backup` writes the files to the path PATH.incomplete. The last file is SHA256SUMS,
-in the format of the command `sha256sum`: a checksum, two spaces and a name on each line. `new_backup` then syncs all
-files, and renames PATH.incomplete to PATH. If a step fails, for example because the disk is full, `new_backup` deletes
-PATH.incomplete. Only a kill or a power cut leaves PATH.incomplete on the disk.
+While `new_backup` writes the backup PATH, the name of the backup is PATH.incomplete. The last file in the
+backup is SHA256SUMS. It has the format of the command `sha256sum`: each line contains a checksum, two spaces
+and the name of a file. `new_backup` then syncs all files, and renames PATH.incomplete to PATH. If a step fails,
+for example because the disk is full, `new_backup` deletes PATH.incomplete. PATH.incomplete stays on the disk
+only if the process is killed or the power fails.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ WATCH_INTERVAL = 2.0  # seconds
 
 @dataclass
 class Trend:
-    """The lags of groups in the newest measurement of `--watch`.
+    """The lag of each partition when `--watch` last measured it.
 
-    After the next measurement, `changes` compares the new lags with the stored lags.
+    At the next measurement, `changes` compares the new lags with these stored lags.
     """
 
     seen_at: float = 0.0  # the time of the newest measurement: a value of time.monotonic()
@@ -89,14 +89,15 @@ def describe(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Show the lag of each partition that GROUPS read, and the member that reads it. Without GROUPS, show all groups.
+    """Show the partitions that GROUPS read, with their lags and members. Without GROUPS, show all groups.
 
-    The lag is the number of records that the group has not read. The command also shows the lag as a time: the age of
-    the first of these records. --watch adds how fast the lag grows (+) or falls (-), in records per second.
+    The lag is the number of records that the group has not read yet. The command also shows the lag as a time: the
+    age of the first record that the group has not read. With --watch, the command shows how fast the lag grows (+)
+    or falls (-), in records per second.
 
-    For each partition of a share group, the command shows the start offset. All records below the start offset are
-    complete: the broker does not deliver them again. Among the later records, the command counts the complete records,
-    and the records that wait for another delivery.
+    For a share group, the command shows the start offset of each partition. The broker does not deliver the records
+    below this offset again. From this offset on, the command counts the records that are complete, so that the
+    broker does not deliver them again either. It also counts the records that wait for another delivery.
     """
     if all_groups and groups:
         raise click.UsageError("name groups, or choose --all-groups")
@@ -122,9 +123,10 @@ def describe(
 
 
 def _rounds(watch: float | None) -> Iterator[None]:
-    """Yield once if `watch` is None. Otherwise yield every `watch` seconds until Ctrl-C.
+    """Yield once for each time that the command must show its output.
 
-    Raises BrokenPipeError if no process reads standard output any more.
+    If `watch` is None, yield only once. Otherwise yield every `watch` seconds until Ctrl-C. Raises BrokenPipeError
+    if no process reads standard output any more.
     """
     yield
     while watch is not None:

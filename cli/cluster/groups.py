@@ -115,10 +115,11 @@ def _committed_offsets(admin: Admin, group: str) -> dict[TopicPartition, int | N
 
 
 def _share_offsets(admin: Admin, group: str, topics: Partitions) -> dict[TopicPartition, int | None]:
-    """Return the start offset of a share group in each partition.
+    """Return the start offsets of a share group: one offset for each partition.
 
-    The command `delete-offsets` deletes these offsets. The broker can only delete the start offsets of a whole topic.
-    The function therefore raises CliError if the user has named single partitions of a topic.
+    The command `delete-offsets` shows these offsets after it has deleted them. The broker can delete the start
+    offsets only for a whole topic. If `topics` contains single partitions of a topic, this function therefore
+    raises CliError.
     """
     for topic, numbers in topics:
         if numbers is not None:
@@ -168,8 +169,11 @@ def remove_members(
 def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
     """Raise CliError if the broker cannot remove these members.
 
-    The reason can be that the group is a share group or a streams group (no API removes their members), that no member
-    has one of the ids, or that the group has no members.
+    There are three possible reasons:
+
+    - The group is a share group or a streams group. No API removes the members of such a group.
+    - The group has no member with one of the given ids.
+    - The group has no members at all.
     """
     if group.type in (GroupType.SHARE, GroupType.STREAMS):
         what = f"group {group.group_id!r} is a {group.type} group, and no API removes its members: stop its clients"

@@ -115,9 +115,11 @@ def _print(cluster: dict[str, Any]) -> None:
 
 
 def _versions(its: BrokerVersions) -> dict[str, Any]:
-    """Return, for each API, the broker's versions, the versions of HMB's client, and the version in use.
+    """Return the features of a broker, and the versions of each API that the broker and HMB's client support.
 
-    The result shows a range of versions as a list with the lowest and the highest version, for example [0, 13].
+    The result shows a range of versions as a list with the lowest and the highest version, for example [0, 13]. For
+    each API, it also contains the version that the client uses with this broker: the highest version that both
+    support.
     """
     from hmb.protocol.api_keys import ApiKey
     from hmb.protocol.messages import API_KEYS, request_class

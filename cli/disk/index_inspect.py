@@ -3,9 +3,9 @@
 An offset index has about one entry for every 4 KiB of the log. An entry contains the last offset of a record batch, and
 the position (in bytes) at which the batch begins in the log.
 
-For example, a broker looks for offset 23 in two steps. A binary search in the index finds the last entry whose offset
-is at most 23. A scan then reads the log from the position in this entry, until the scan reaches the batch that contains
-offset 23:
+For example, a broker looks for offset 23. In the index, the entry `22 -> 500` means that the batch with the
+last offset 22 begins at position 500. First, a binary search finds the last entry whose offset is at most 23.
+The broker then scans the log from the position in this entry, until it finds the batch that contains offset 23:
     index   11 -> 250   22 -> 500   31 -> 750                     binary search: 22 -> 500
     log     position 500: offsets 19..22, 610: offsets 23..26     scan: found at position 610
 """
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 def command(file: Path, wanted: int | None, as_json: bool) -> None:
     """Print and check FILE, the .index or .timeindex of a log segment.
 
-    The command prints each entry with its distance from the previous entry. It compares each entry with the .log file
-    in the same directory. The exit code is 5 if an entry is wrong. With --lookup, the command shows how a broker finds
-    an offset: the steps of the binary search, and the batches that the broker reads in the log.
+    The command prints each entry, and how far it is from the previous entry. It compares each entry with the .log
+    file in the same directory. The exit code is 5 if an entry is wrong. With --lookup, the command does not print
+    the entries. Instead, it shows how a broker finds an offset or a timestamp. It prints the steps of the binary
+    search, and the batches that the broker reads in the log.
     """
     from hmb.storage.offset_index import OffsetIndex
     from hmb.storage.time_index import TimeIndex
@@ -151,9 +152,11 @@ def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool)
 def _search(index: Path, wanted: int, as_json: bool, *, key: str, below: bool = False) -> Search:
     """Print the steps of a binary search. Return its result: the last entry whose key is at most `wanted`.
 
-    If `below` is true, the result is the last entry whose key is lower than `wanted`. A search for a timestamp sets
-    `below` to true. Otherwise the search could skip a record: if several records have the timestamp `wanted`, the index
-    may contain only the last of them, but the user wants the first.
+    If `below` is true, the result is the last entry whose key is lower than `wanted`.
+
+    A search for a timestamp needs `below`. Several records can have the timestamp `wanted`, and the index may
+    contain only the last of these records. The user wants the first of them, so the scan of the log must begin at
+    an earlier entry.
     """
     from hmb.storage.dump.inspection import search
 

@@ -7,22 +7,25 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-Even if the lag is steady, the sum of the growing pairs (+1 each) and the shrinking pairs (-1 each) is not always 0,
-because chance decides the order of the samples. For five samples in random order, the standard deviation of the sum is
-4.1. The module therefore calls a lag *growing* only if the sum is greater than two standard deviations (8.2), and
-*shrinking* only if the sum is less than -8.2. For example, the sum 2 means a steady lag, and the sum 10 a growing lag.
+If the lag is steady, its samples are in random order. There are then about as many growing pairs (+1) as
+shrinking pairs (-1), but the sum is rarely exactly 0. For five samples in random order, the standard deviation
+of the sum is 4.1. The module calls a lag *growing* only if the sum is greater than two standard deviations
+(8.2). It calls a lag *shrinking* only if the sum is less than -8.2. For example, the sum 2 means a steady lag,
+and the sum 10 means a growing lag.
 
-This comparison is the statistical test of Mann and Kendall: it compares each sample with each later sample, and counts
-how many pairs grow and how many shrink. The module uses the test only if it has at least five samples. With fewer
-samples, the module reports no trend.
+The comparison of each sample with each later sample is called the Mann-Kendall test. This statistical test
+counts how many pairs grow and how many shrink. If there are fewer than five samples, the module does not run
+the test, and reports no trend.
 
-The module computes by how many records a group's lag changes per second. For each pair of samples, it divides the
-change of the lag by the time between the samples. The result is the median of these quotients, so one very large lag
-hardly changes the result. This is the estimator of Theil and Sen.
+The module also computes how fast the lag of a group changes, in records per second. For each pair of samples,
+it divides the change of the lag by the time between the two samples. The result is the median of all these
+rates. An exceptionally large lag in a single sample therefore hardly changes the result. This method is called
+the Theil-Sen estimator.
 
-HMB's broker takes a sample of each group every ten seconds (hmb/monitoring/sampling.py), and its state contains these
-samples. Other brokers take no samples. For these brokers, `hmb top` itself takes the samples (`LagSamples`), so the
-first trend appears after about 30 s.
+HMB's broker stores a sample of each group's lag every ten seconds (hmb/monitoring/sampling.py). `hmb top` gets
+these samples from the broker. Other brokers store no samples, so `hmb top` takes the samples itself
+(`LagSamples`). It needs four samples and the current lag to compute a trend. With such a broker, the first
+trend therefore appears after about 30 s.
 """
 
 from __future__ import annotations
@@ -78,9 +81,10 @@ class LagSamples:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
 
     def complete(self, state: State) -> None:
-        """Add the stored samples of the lag to each group in `state` that has no samples.
+        """Add the stored samples to each group in `state` that has no samples of its lag.
 
-        After that, if the last sample is at least ten seconds old, store the lags in `state` as a new sample.
+        Then store the current lags of all groups as a new sample, unless the newest sample is less than ten seconds
+        old.
         """
         for group in state["groups"]:
             name = group["group_id"]

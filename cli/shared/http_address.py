@@ -35,11 +35,11 @@ def monitoring_ports(
     ui: HttpAddress | None,
     properties: Mapping[str, str],
 ) -> Iterator[MonitoringPorts | None]:
-    """Open the ports for state, metrics and page while the `with` block runs.
+    """Open the broker's HTTP ports (state, metrics, page), and close them at the end of the `with` block.
 
-    A port whose address is None is not opened. If all three addresses are None, yield None. `properties` are the
-    broker's settings: they contain the keys for TLS. Raises CliError if a port cannot be opened, or if an address is
-    not allowed.
+    If an address is None, its port is not opened. If all three addresses are None, yield None. `properties`
+    contains the settings of the broker, for example the key file for TLS. Raises CliError if a port cannot be
+    opened, or if an address is not allowed.
     """
     wanted = [address for address in (state, ui, metrics) if address is not None]
     if not wanted:

@@ -3,8 +3,9 @@
 When the response of a Produce request is lost, the producer sends the request again. Sequence numbers prevent a
 duplicate in the log.
 
-This module uses real logs of HMB, which check the sequence numbers of each batch. Only the network is simulated. The
-lists `SENT` and `WITHOUT_IDS` contain the requests, and state which messages the network loses.
+The module uses real logs of HMB, and only simulates the network. A log checks the sequence number of each
+batch. `SENT` and `WITHOUT_IDS` contain the requests of two producers. For each request, they say whether the
+network loses the request, loses the response, or loses nothing.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class BrokerContext:
 
 @dataclass(slots=True)
 class ConnectedClient:
-    """The client of one connection, and its number of requests. Only the connection's thread changes the object."""
+    """The broker's knowledge about the client of one connection. Only the connection's thread changes this object."""
 
     host: str = ""
     port: int = 0

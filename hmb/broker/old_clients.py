@@ -7,18 +7,19 @@ An old client continues at the offset after the last message that it has receive
 the client would fetch the same offset again and again. To prevent this, the broker continues to read the log until it
 finds a message, or until the log ends.
 
-If the log contains no further message, HMB sends an empty response. Kafka up to version 3 sends a few bytes instead.
-They look like the beginning of a very large message, but this message does not exist. Kafka's consumer therefore
-assumes that the next message is larger than its fetch size, and stops with an error.
+If the log contains no further message, HMB sends an empty response. Kafka up to version 3 sends a few bytes that look
+like the beginning of a very large message. Kafka's consumer then assumes that this message is larger than its fetch
+size, and stops with an error, although the message does not exist.
 
-The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
-current batch stays in memory until the broker closes the connection (network/sending.py). MAX_CONVERSION_MEMORY limits
-the memory for the batches of all responses together. If the batches of a new response would exceed this limit, the
-broker waits before it sends the first message of this response.
+The broker converts the batches of a response one by one while it sends the response. So a response needs memory for
+only one batch at a time. If the client does not read, this batch stays in memory until the broker closes the
+connection (network/sending.py). MAX_CONVERSION_MEMORY limits the memory of all these responses together. If too little
+memory is free for a new response, the broker waits before it sends the first message of this response.
 
-*Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
-damaged, the client gets the messages of all batches before the damaged batch, without an error. When a client fetches
-the same offset again, the log repairs the segment (storage/recovery/read_checks.py).
+*Damaged batches.* If the first batch of a response is damaged, an old client gets the error CORRUPT_MESSAGE. If a
+later batch is damaged, the client gets the messages of all batches before it, without an error. Its next fetch then
+begins at the damaged batch. When clients fetch the offset of a damaged batch again, the log repairs the segment
+(storage/recovery/read_checks.py).
 
 A client that sends Fetch version 4 or later gets the batches without conversion, and checks the CRC itself.
 
@@ -107,16 +108,16 @@ class ConvertedRecords:
 def converted(
     found: FetchDataInfo, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
-    """Return the messages that an old client gets, in the format `magic` (0 or 1), beginning at `offset`.
+    """Return the messages from `offset` on for an old client, in the format `magic` (0 or 1).
 
-    `found` is the result of a read at `offset` in `log`. The function converts the batches in `found`. If these batches
-    contain no message for the client, for example only transaction markers, the function converts the next batches of
-    `log`.
+    `found` is the result of a read at `offset` in `log`. The function converts the batches in `found`. If they
+    contain no message for the client, for example only transaction markers, it continues with the next batches of
+    `log`. If the log contains no message at or after `offset`, the result is empty.
 
-    The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
-    log contains no message at or after `offset`.
+    The messages have at most `max_bytes` bytes together. Only the first message may be larger.
 
-    Raises KafkaError if a batch cannot be converted, and the function has found no message before this batch:
+    If a batch cannot be converted, the result ends before this batch. If the result would then contain no message,
+    the function raises KafkaError:
 
     - CORRUPT_MESSAGE if the batch is damaged
     - MESSAGE_TOO_LARGE if the batch has more than `limit` bytes after decompression

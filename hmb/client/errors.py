@@ -21,8 +21,9 @@ names another module in brackets:
       MirrorError           [hmb.mirror.errors] a mirror cannot continue
         MirrorInterrupted   [hmb.mirror.errors] a mirror begins a new session
 
-A client converts TlsSettingError to SecuritySettingError, and a broker converts it to ConfigError. If the settings of a
-client come from a properties file, the function that reads the file converts SecuritySettingError to SettingError.
+An invalid TLS setting first raises TlsSettingError. A client then converts this error to SecuritySettingError,
+and a broker converts it to ConfigError. If a client reads its settings from a properties file, it converts
+SecuritySettingError to SettingError.
 
 The table at the top of this docstring does not contain the subclasses of KafkaError or the exceptions of Hailstorm and
 Spark. Hailstorm's exceptions have their own base class, `HailstormError` (hmb/hailstorm/errors.py). Spark's exceptions,

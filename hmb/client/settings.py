@@ -39,11 +39,11 @@ class SettingError(HmbError, ValueError):
 
 
 class Declared(NamedTuple):
-    """The declaration of one setting.
+    """The declaration of one setting of a client.
 
-    `kafka_names` contains Kafka's names of the setting, separated by spaces, or "" if Kafka has no such setting. `read`
-    is a function that converts a text from a properties file to the setting's value. If the text is not valid, `read`
-    raises ValueError with a message that describes the valid texts.
+    `kafka_names` contains Kafka's names for the setting, separated by spaces. It is "" if Kafka has no such
+    setting. The function `read` converts the text of a value in a properties file to the value itself. If the text
+    is not valid, `read` raises ValueError with a message that describes what a valid text is.
     """
 
     default: Any
@@ -131,9 +131,9 @@ COMMON = {
 
 @cache
 def declarations(settings: type) -> dict[str, Declared]:
-    """Return the declaration of each setting. The keys are the keywords, such as `linger_ms`.
+    """Return the declarations of a client's settings. The keys of the dict are keywords such as `linger_ms`.
 
-    `settings` is the typed dictionary that declares the settings of a client.
+    `settings` is the typed dictionary in which the settings are declared, for example `ProducerSettings`.
     """
     hints = get_type_hints(settings, include_extras=True)
     return {keyword: hint.__metadata__[0] for keyword, hint in hints.items()}
@@ -155,7 +155,10 @@ def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict
 
 
 def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate an `__init__` that takes settings: `help()` then shows each keyword with its default."""
+    """Return a decorator for an `__init__`: it makes `help()` show each keyword of `settings` and its default.
+
+    Without the decorator, `help()` would show only `**settings`.
+    """
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(init)

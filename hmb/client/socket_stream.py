@@ -1,9 +1,10 @@
 """A socket that a client reads and writes with deadlines.
 
-System calls are slow in Python: a thread releases the interpreter lock before each call, and must wait for the lock
-after the call. The stream therefore makes few system calls. The stream first tries to receive from its non-blocking
-socket. If no bytes have arrived, the stream makes a second system call, which waits for bytes. If several small
-responses arrive together, the stream receives all of them with one call.
+System calls are slow in Python, because a thread releases the interpreter lock before each call and must get the lock
+again after it. The stream therefore makes as few system calls as possible. It does not wait for bytes before it
+receives, but calls `recv` on a non-blocking socket at once. Only if no bytes have arrived does the stream make a
+second system call, which waits for bytes. If several small responses have arrived, one call of `recv` receives all of
+them.
 """
 
 from __future__ import annotations
@@ -88,7 +89,11 @@ class SocketStream:
         return self._pending is None or self._has_decrypted()
 
     def _has_decrypted(self) -> bool:
-        """Return whether the bytes that have arrived contain data, and not only messages of TLS itself."""
+        """Return whether data has arrived on a TLS connection, and not only internal messages of TLS.
+
+        Internal messages, for example session tickets, contain no data for `read`. If the connection is closed or
+        broken, the method also returns True, because `read` then returns or fails immediately.
+        """
         try:
             self._ahead = self._socket.recv(READ_AHEAD)
         except BlockingIOError:

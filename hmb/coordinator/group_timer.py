@@ -1,13 +1,13 @@
 """The timer: one thread that wakes groups at their deadlines.
 
-A heap contains the time of the next wake-up of each group. A member's heartbeat moves the deadline of its group to a
-later time, but the entry in the heap is not changed. The timer therefore wakes the group before its real deadline, and
-the group then schedules its next wake-up at the new deadline. In this way, each group causes only about one wake-up in
-each session timeout, even if its members send a thousand heartbeats in this time.
+A heap contains the time at which the timer will next wake each group. When a heartbeat moves the deadline of a
+group to a later time, the heap does not change. The timer therefore wakes the group too early. The group then
+passes its new deadline to the timer. In this way, the timer wakes a group only about once per session timeout, even
+if the members send a thousand heartbeats in this time.
 
-For example, a group has one member with a session timeout of 45 s, which sends a heartbeat every 3 s. When the timer
-wakes the group, the last heartbeat was at most 3 s ago, so the next deadline is 42 to 45 s later. The timer wakes the
-group again at this time.
+For example, a group has only one member, which has a session timeout of 45 s and sends a heartbeat every 3 s.
+When the timer wakes the group, the last heartbeat was at most 3 s ago. The session therefore has 42 to 45 s
+left, and the timer next wakes the group when this time is over.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ class TimedGroup(Protocol):
 
 
 class GroupTimer:
-    """A thread that wakes groups, one after the other, at their deadlines. Thread-safe.
+    """A thread that wakes each group at its deadline, one group at a time. Thread-safe.
 
-    - The heap contains the wake-ups: for each group whose `due` is not None, it contains an entry with this time.
-    - If the time of an entry differs from the `due` of its group, the entry is outdated. The thread removes the entry
-      and does not wake the group.
+    - The field `due` of a group is the time at which the timer will wake the group. The heap contains an entry with
+      this time.
+    - If `due` is moved to an earlier time, the heap gets a new entry, and the old entry stays in the heap. When the
+      thread reaches the old entry, its time differs from `due`. The thread removes this entry without waking the
+      group.
     """
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:
@@ -59,10 +61,10 @@ class GroupTimer:
             self._changed.notify_all()
 
     def schedule(self, group: TimedGroup, deadline: int | None) -> None:
-        """Make sure that the timer wakes the group at `deadline` (ms) at the latest. If it is None, do nothing.
+        """Make sure that the timer wakes the group at `deadline` (ms) or earlier. If `deadline` is None, do nothing.
 
-        If the timer already has an earlier time for the group, it wakes the group at this earlier time. The group then
-        calls this method again with its deadline.
+        If the timer would already wake the group before `deadline`, the method changes nothing. When the timer has
+        woken the group, the group calls this method again with its current deadline.
         """
         due = group.due  # None if the timer is waking the group; the group then schedules itself again.
         if deadline is None or (due is not None and due <= deadline):
@@ -81,9 +83,9 @@ class GroupTimer:
     def wait_until_idle(self) -> None:
         """Wait until the timer has woken all groups that are due.
 
-        Tests use a manual clock (`hmb.testing`), which calls this method each time a test moves the clock forward. The
-        wait always ends, because the code that the timer runs for a group never waits forever. The method `stop` also
-        ends the wait.
+        Tests use a manual clock (`hmb.testing`). Each time a test moves this clock forward, the clock calls this
+        method. The wait always ends, because a group's method `wake` never waits forever. The method `stop` also ends
+        the wait.
         """
         with self._changed:
             self._changed.notify_all()

@@ -1,9 +1,9 @@
 """Simulates a whole topology, its crashes and its restarts in one thread, in a random but repeatable order of events.
 
-Threads and networks deliver messages in an order that no test controls. The code of Hailstorm that processes tuples
-uses neither threads nor networks. The simulation can therefore call this code in an order that it chooses itself, with
-a seeded random generator. Each processor and each channel between two processors has a random speed, so some of them
-make progress much more slowly than others.
+Threads and networks deliver messages in an order that a test cannot control. But the code of Hailstorm that
+processes tuples uses neither threads nor networks. The simulation can therefore call this code directly, and
+choose the order of all events with a seeded random generator. Each processor and each channel between two
+processors has a random speed, so some of them are much slower than others.
 
 The simulation runs the *processors* (spouts, bolts and sinks) and the *negotiator*, which decides, for example, when
 the processors save their states. The negotiator writes each decision, the *master state*, into the *registry*, where
@@ -16,13 +16,15 @@ the processors read it. Each step of the simulation selects one of the possible 
     crash       a processor or the negotiator loses everything it had in memory
     hang        a negotiator that hung continues for one step, although a new negotiator has replaced it
 
-In the simulation, a processor that has not yet seen a new epoch continues in the old epoch, like a process that hung.
-All processors of the new epoch must refuse payloads of the old epoch, and the store must refuse snapshots of the old
-epoch.
+A new epoch begins when the topology starts again, for example after a crash. A processor that has not seen the
+new epoch yet continues to work in the old epoch. In a real topology, a processor that hung does the same. The
+processors of the new epoch must refuse payloads from the old epoch. The store must refuse snapshots from the
+old epoch.
 
-The topology, the records and the seed determine a run of the simulation completely. If a run fails, a run with the same
-seed fails again. A run takes a few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose
-results depend on the order of events. The tests use the simulation to find errors of Hailstorm.
+A run of the simulation depends only on the topology, the records and the seed. If a run fails, it therefore
+fails again with the same seed. A run takes a few milliseconds. The function `hailstorm.check` runs the
+simulation to find bolts whose results depend on the order of events. HMB's own tests run it to find errors in
+Hailstorm.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class Save:
 
 @dataclass
 class Hung:
-    """A negotiator that hung, and lost its session while it hung."""
+    """A negotiator that hung so long that its session with the registry ended. A new negotiator has replaced it."""
 
     negotiator: Negotiator
     # A negotiator that hangs reads no reports from the processors. When it continues, it decides its next step from the
@@ -117,8 +119,8 @@ class SimulationResult:
 class Simulation:
     """One run of a topology over the given records.
 
-    `records` has, for each topic, the records of each partition. In each step, a crash happens with the probability
-    `crash_rate`. At most `crashes` crashes happen in one run.
+    `records` maps each topic to a list of its partitions, and each partition is a list of records. In each step, a
+    processor or the negotiator crashes with the probability `crash_rate`. A run has at most `crashes` crashes.
     """
 
     negotiator_class: type[Negotiator] = Negotiator
@@ -169,7 +171,11 @@ class Simulation:
     # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield all possible actions, each with the name of the channel or processor that takes part in the action."""
+        """Yield all actions that are possible now, each with a name.
+
+        The name selects the speed of the action, for example the speed of a channel. A fast action is chosen more
+        often.
+        """
         yield "negotiator", self._negotiate
         for (sender, receiver), queue in self._channels.items():
             if queue and self._participants[receiver].machine is not None:
@@ -222,7 +228,7 @@ class Simulation:
         self._take_results(participant)
 
     def _save(self, save: Save) -> None:
-        """Take the next step of a save: store the state, or notify the processor."""
+        """Take the next step of a save: first store the state, and in a later step notify the processor."""
         name, clock = save.participant.name, save.request.clock
         machine = save.machine
         if save.is_stored:
@@ -255,12 +261,12 @@ class Simulation:
             self._note(f"negotiator: {master}")
 
     def _return_from_hanging(self) -> None:
-        """Let the hung negotiator take one more step, and ignore its decision (the master state that it returns).
+        """Let the hung negotiator take one more step, and ignore the master state that it returns.
 
-        While this negotiator hung, it lost its session with the registry, and a new negotiator started. The hung
-        negotiator does not know this, and decides from reports that it read before it hung. A real registry would
-        refuse the decision of this negotiator, because the session has ended. The simulation has no sessions, so this
-        method ignores the decision.
+        While this negotiator hung, its session with the registry ended, and a new negotiator took over. The hung
+        negotiator does not know this. It decides from reports that it read before it hung. A real registry would refuse
+        its decision, because its session has ended. The simulation has no sessions, so this method ignores the decision
+        instead.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
@@ -309,7 +315,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send the payloads in a processor's outbox, begin the save that it requests, and publish its report."""
+        """Send a processor's outputs to the next processors, begin its save if it needs one, and publish its report."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:
@@ -321,10 +327,10 @@ class Simulation:
 
     @contextmanager
     def _dropped_windows_kept(self, participant: Participant) -> Iterator[None]:
-        """During the `with` block, keep a copy of each time window that a processor removes from its state.
+        """During the `with` block, store the content of each time window that a processor removes from its state.
 
-        A bolt with windows removes a window when the window's time has passed. The result of the simulation still needs
-        the content of this window, so the simulation stores the content in `_dropped`.
+        A bolt with windows removes a window from its state when the window is over. The result of the simulation still
+        needs the content of this window, so the content is stored in `_dropped`.
         """
         machine = participant.machine
         windows = machine.bolt.windows if isinstance(machine, BoltMachine) else None

@@ -1,9 +1,10 @@
 """A small HTTP server inside the broker: for the state, the metrics, the health check and the control port of tests.
 
-A *route* connects a path, such as `/state`, with a function that makes the response. Each route is either public or
-protected. A protected route needs the *token*, a random text that the broker prints at its start. The client sends the
-token in the header `Authorization: Bearer TOKEN`, or as `?token=TOKEN` in the address, so that a link in a terminal
-works. If the broker has users, a protected route also needs a login (admission.py).
+A *route* is a path, such as `/state`, with the function that answers the requests for this path. A route is
+either public or protected. A request for a protected route must contain the *token*, a random text that the
+broker prints when it starts. The client sends the token in the header `Authorization: Bearer TOKEN`. The token
+can also be a part of the address, as `?token=TOKEN`, so that the user can click a link in the terminal. If the
+broker has users, a protected route also needs a login (admission.py).
 
 *Security.* The browser on the same computer may show a web page of an attacker, and this page can send requests to the
 server. Three checks refuse such requests:
@@ -19,20 +20,24 @@ The user opens the page of this server with a link that contains the token. The 
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
 contains the user's session.
 
-The server accepts these cookies in every GET request. A request with another method, for example POST, can change
-something, so the server ignores its cookies. A web page of an attacker therefore cannot change anything with the
-cookies of the user's browser. Only the public routes `/login` and `/logout` are exceptions: they need the cookies, so
-the server accepts the cookies in POST requests to these routes.
+Two cookies show who sends a request: one contains the token, and the other contains the user's session. The
+server accepts them in GET requests. Other requests, for example POST, can change something in the broker. A web
+page of an attacker could make the browser send such a request. The server therefore ignores the cookies in
+these requests. Only requests to public routes are an exception, because the public routes `/login` and
+`/logout` need the cookies.
 
-The names of the server's cookies contain the port, because a browser sends the cookies of one host to all ports of this
-host. The attribute SameSite=Strict keeps the cookies out of requests that other web pages start.
+A browser sends the cookies of a host to all ports of this host. Two servers on the same host must not use each
+other's cookies, so the name of a cookie contains the server's port. The cookies have the attribute
+SameSite=Strict. With this attribute, the browser does not send them in a request that starts from another web
+site.
 
 *Limits.* A client could open many connections, or send its request byte by byte. The server therefore has at most
 MAX_OPEN open connections, and closes further ones at once. A request must arrive within REQUEST_TIMEOUT seconds. These
 limits leave most file descriptors of the process free for the logs and for the clients of the broker.
 
-*TLS.* If other computers can reach the address of the server, the server encrypts its connections. Each connection has
-a thread, which makes the TLS handshake. So a slow client delays no other client.
+*TLS.* If other computers can reach the address of the server, the server encrypts its connections. Each
+connection has its own thread. This thread, and not the thread that accepts connections, does the TLS handshake.
+A client with a slow handshake therefore does not delay other clients.
 
 *Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the iterator
 yields it. If a client receives no byte for SLOW seconds, the server closes the connection.
@@ -82,7 +87,7 @@ class HttpRequest(NamedTuple):
 
 
 class HttpResponse(NamedTuple):
-    """One HTTP response. The server sends `body` first, and then, if the response is a stream, the `chunks`."""
+    """One HTTP response. If the response is a stream, the server first sends `body`, and then each of the `chunks`."""
 
     body: bytes
     content_type: str = JSON
@@ -313,10 +318,11 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.FORBIDDEN, "the header Origin names another web site")
 
     def _proofs(self, query: dict[str, str]) -> Proofs:
-        """Return the parts of the request that can prove who has sent it.
+        """Return the parts of the request that can prove who sent it, for example the token.
 
-        Ignore the cookies of a request that is not a GET request, because the web page of an attacker may have sent it.
-        But accept the cookies on public routes, because two of these routes, `/login` and `/logout`, need the cookies.
+        The method ignores the cookies of a request that is not a GET request: a web page of an attacker may have made
+        the browser send this request. But it accepts the cookies on public routes, because two of these routes,
+        `/login` and `/logout`, need the cookies.
         """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):

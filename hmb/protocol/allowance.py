@@ -1,11 +1,11 @@
 """The allowance: limits the memory that the values of a decoded message take.
 
-A decoded message takes more memory than its bytes on the wire. For example, an array item of one byte becomes an object
-of several hundred bytes. The broker creates another object for this item in the response. So a request of 100 MB could
-take several gigabytes of memory.
+A decoded message takes more memory than its encoded bytes. For example, an array item can be encoded in one
+byte, but its decoded object takes several hundred bytes. Then the broker creates another object, which
+describes the same item in the response. A request of 100 MB could therefore take several gigabytes of memory.
 
-To limit the memory for a message, a decoder reports the *cost* of a value, a number of bytes, before it allocates
-memory for the value. The costs are:
+To limit the memory of a message, a decoder reports the *cost* of each large value, which is a number of bytes.
+It reports the cost before it allocates memory for the value. Only a string is decoded first. The costs are:
     array            costs 1,024 bytes for each item, if the array has more than one item
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
@@ -13,15 +13,16 @@ memory for the value. The costs are:
 For example, a request contains an array of 5000 topics. Before the decoder creates the items of this array, it calls
 `ALLOWANCE.spend` with their cost in memory: 5000 x 1024 bytes, about 5 MB.
 
-To report the cost of a value, a decoder calls the function `ALLOWANCE.spend` with a number of bytes. This function can
-limit the memory of a message: it can wait for free memory, or raise ProtocolError. Each thread has its own function
-`spend`. The default function does nothing, so it does not limit the memory. A client uses this default, because it
-trusts its broker to send no harmful message.
+A decoder reports the cost of a value by calling `ALLOWANCE.spend` with the number of bytes. The function
+`spend` limits the memory of a message: if the message takes too much memory, `spend` can wait for free memory,
+or raise ProtocolError. Each thread has its own `spend`. By default, `spend` does nothing, so the memory is not
+limited. Clients use this default, because they trust their broker.
 
-Before a thread of the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) replaces `ALLOWANCE.spend` for
-this thread. A decoder then calls the new function before it allocates memory. The new function counts the memory of the
-request. If the memory is not free, it waits or raises ProtocolError. After the request, `Dispatcher.begin` restores the
-default function, which does not limit the memory.
+While a thread of the broker handles a request, it uses another function as `ALLOWANCE.spend`.
+`Dispatcher.begin` (broker/dispatch.py) sets this function before it decodes the request, and restores the
+default function at the end. The decoders call this function with the size of each large value, and the function
+adds up the sizes. If the broker does not have enough free memory, the function waits. If the values of one
+request take too much memory, the function raises ProtocolError.
 
 The decoders find the function `spend` in the global object ALLOWANCE. The function could also be a parameter of each
 decoder, but a further parameter would make every decoder slower.
@@ -43,10 +44,10 @@ def pay_nothing(size: int) -> None:
 
 
 class _Allowance(threading.local):
-    """Stores, for each thread, the function that limits the memory of decoded messages.
+    """Stores a function `spend` for each thread. The function limits the memory that decoded messages take.
 
-    For a large value, a decoder calls the function `spend` of its thread with the number of bytes that the value takes.
-    If this is too much memory, `spend` can wait, or raise ProtocolError.
+    For a large value, a decoder calls the `spend` of its thread with the size of the value in bytes. If the message
+    takes too much memory, `spend` can wait, or raise ProtocolError.
     """
 
     spend: Spend = staticmethod(pay_nothing)

@@ -7,12 +7,13 @@ For example, a Metadata request for the topic `test` is shown as:
     000013  00 00 00 01                                      topics.count = 1
     000017  00 04 74 65 73 74                                topics[0].name = 'test'
 
-The plan of a version (see `schema`) is a list of the fields of a message, in the order of their bytes. The functions of
-this module go through this list and yield one `Line` for each field. If a field is malformed, the functions first yield
-the lines of all fields before it, and then raise ProtocolError.
+The *plan* of a message contains the fields of one version of the message, in the order of their bytes (see
+`schema`). The functions of this module read the fields in this order, and yield one `Line` for each field. If a
+field is malformed, the functions first yield the lines of all fields before it, and then raise ProtocolError.
 
-A `Line` object contains the type of its field. The types have the names of Kafka's protocol guide, for example `int16`.
-A field of the type `compact_length` contains a length plus one, as an unsigned varint.
+A `Line` object contains the type of its field. The types have the same names as in Kafka's protocol guide, for
+example `int16`. A field of the type `compact_length` contains the length plus one, as an unsigned varint. For
+example, the length 4 is encoded as 5.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
 def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
     """Yield a `Line` for each field of a response. If `sized` is true, the buffer begins with the response's length.
 
-    The bytes of a response do not contain its API and its version. So the caller must pass the class of the response
-    and the version.
+    The bytes of a response do not show which API and which version it has. The caller must therefore pass the class
+    of the response and the version.
     """
     position = (yield from _size(buffer)) if sized else 0
     position = yield from annotate(ResponseHeader, response.header_version(version), buffer, position, "header.")

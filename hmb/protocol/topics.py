@@ -51,13 +51,13 @@ class PartitionId(NamedTuple):
 
 
 def java_hash(text: str) -> int:
-    """Return the same hash as Java's `String.hashCode()`.
+    """Return the same hash as Java's `String.hashCode()`, a signed number of 32 bits.
 
-    An internal topic stores the groups. A broker computes the hash of a group's id, and uses the hash to choose the
-    partition for this group. Kafka chooses the same partition.
+    Brokers store the state of a consumer group in one partition of an internal topic. The hash of the group's id
+    selects this partition. Because the hash is the same as in Java, HMB and Kafka select the same partition.
 
-    The hash starts with 0. For each UTF-16 code unit of the text, the new hash is the lowest 32 bits of `31 * hash +
-    unit`.
+    The computation starts with the hash 0. For each UTF-16 code unit of the text, the new hash is the lowest 32
+    bits of `31 * hash + unit`.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

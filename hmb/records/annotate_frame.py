@@ -7,13 +7,16 @@ these lines, among others:
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
 
-The module `protocol.annotate` yields the lines of a message. Among these lines, one line shows all records of a
-partition. This module replaces that line by several lines, which `records.annotate` yields for each record batch.
+The module `protocol.annotate` yields one line for each field of a message, but only one line for all records of
+a partition. This module replaces the line with the records. For each record batch, it yields the lines of the
+module `records.annotate` instead.
 
-Every byte belongs to exactly one line, even if the frame is damaged. If bytes cannot be decoded, their line has the
-name `unreadable`. If more bytes follow after the end of the message, their line has the name `left`. For each problem,
-the functions of this module add a text with the position to the list `problems`. If a batch has a wrong CRC or damaged
-records, the functions continue with the next batch.
+Each byte of a frame is in exactly one line, even if the frame is damaged. For each problem in a frame, the
+functions of this module add a text to the list `problems`. If a batch has a wrong CRC or damaged records, the
+functions then continue with the next batch. Three names mark lines with bytes that do not belong to a field:
+- `unreadable`: these bytes cannot be decoded.
+- `cut`: these bytes are at the end of an incomplete batch.
+- `left`: these bytes come after the end of the message.
 """
 
 from __future__ import annotations
@@ -30,11 +33,13 @@ Lines = Iterator[tuple[Line, bool]]  # a line, and whether it shows decompressed
 
 
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
-    """Yield the lines of a message, with one line for each field of its records.
+    """Yield the lines of a frame, with one line for each field of its records.
 
-    `message` yields the lines of the message, with only one line for all records of a partition. `wire` contains the
-    bytes of the whole frame. If `may_be_cut` is true, an incomplete last batch is not a problem, because a Fetch
-    response may end inside a batch.
+    `message` yields the lines of the message in the frame, but only one line for all records of a partition. `wire`
+    contains the bytes of the whole frame. The function adds a text to `problems` for each problem in the frame.
+
+    The records in a Fetch response can end inside a batch. If `may_be_cut` is true, such an incomplete batch is not
+    a problem.
     """
     end, rest = 0, "left"
     found = len(problems)

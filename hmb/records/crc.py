@@ -1,9 +1,9 @@
 """Computes the two kinds of checksums (CRC) in Kafka's record formats.
 
-The producer computes a checksum of the bytes that the broker must not change, and writes the checksum into the batch.
-The broker checks the checksum before it appends the batch, and the consumer checks the checksum before it decodes the
-records. The checksum does not include the offset and the leader epoch, so the broker can change these two fields
-without computing a new checksum.
+The producer computes a checksum for the records, and writes the checksum into the batch. The broker verifies
+the checksum before it appends the batch. A consumer verifies it before it decodes the records. The broker
+changes the offset and the leader epoch of a batch, so the checksum does not cover these two fields. The broker
+can therefore keep the producer's checksum.
 
 Kafka's record formats use two kinds of checksums:
 - Message sets (v0, v1) use CRC-32 (IEEE 802.3, as in gzip), with one checksum for each message.
@@ -12,9 +12,10 @@ Kafka's record formats use two kinds of checksums:
 
 The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, and do not copy these bytes.
 
-When Python imports the package crc32c, the package looks up its own version. This lookup imports `importlib.metadata`
-and `email`, and searches all installed packages, which takes time. So this module loads only the compiled module inside
-the package. This saves 0.01 s of a broker's start, which takes 0.15 s. With 120 installed packages, this saves 0.05 s.
+When Python imports the package crc32c, the package looks up its own version. For this, it imports
+`importlib.metadata` and `email`, and searches all installed packages. HMB does not need the version, so this
+module loads only the compiled module inside the package. A broker starts in 0.15 s, and loading only this
+module saves 0.01 s of this time. If 120 packages are installed, it saves 0.05 s.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,10 @@
 """Partial records: only the offset and the timestamp of a record, and whether the record has a key.
 
-A broker usually stores batches without decoding their records. There are two exceptions. First, some settings of a
-topic require a check of each record (storage/batches/validation.py). Second, the broker may have to search for a
-timestamp inside a batch (storage/batches/time_search.py). Both tasks need only a part of each record.
-`partial_records` does not copy the values, because a batch of one kilobyte may decompress to a value of 32 MB.
+A broker usually stores batches without decoding their records. But it has to read the records in two cases.
+First, some settings of a topic require a check of each record (storage/batches/validation.py). Second, the
+broker may have to find the record with a certain timestamp inside a batch (storage/batches/time_search.py). In
+both cases, the broker does not need the values of the records. `partial_records` does not copy the values,
+because this could take much memory: a compressed batch of one kilobyte may contain a value of 32 MB.
 
 Source: Kafka's `PartialDefaultRecord`.
 """

@@ -1,18 +1,20 @@
 """Divide the offsets of a query into ranges, one for each task. Limit how many offsets a streaming query reads at once.
 
-Each task reads one range of offsets of one partition. By default, a query has one range for each partition. The options
-`maxRecordsPerPartition` and `minPartitions` divide large ranges into smaller ranges. As in Spark's Kafka connector, a
-range with more offsets is divided into more ranges.
+Each task reads one range of offsets of one partition. By default, a query has one range for each partition.
+With the options `maxRecordsPerPartition` and `minPartitions`, large ranges are divided into smaller ranges. The
+larger a range is, the more smaller ranges it is divided into. Spark's Kafka connector does the same.
 
-Example for `minPartitions=4`: the ranges `weather-0 [0, 300)` and `weather-1 [0, 100)` contain 400 offsets together, so
-each of four tasks should read about 100 offsets. The first range is divided into three: [0, 100), [100, 200) and [200,
-300). The second range is not divided.
+For example, `minPartitions` is 4, and a query reads the ranges `weather-0 [0, 300)` and `weather-1 [0, 100)`.
+The ranges contain 400 offsets in total, so each of four tasks should read about 100 offsets. The first range is
+therefore divided into three ranges: [0, 100), [100, 200) and [200, 300). The second range has only 100 offsets,
+so it is not divided.
 
-The option `maxOffsetsPerTrigger` limits how many offsets one trigger of a streaming query reads. The backlog of a
-partition is the number of offsets that are not read yet. The trigger reads from each partition in proportion to its
-backlog. For example, the limit is 100, and two partitions have backlogs of 300 and 100 offsets. The trigger reads 75
-offsets of the first partition and 25 of the second. The trigger reads at least one offset of each partition with a
-backlog.
+A streaming query reads its records in steps, which are called triggers. The option `maxOffsetsPerTrigger`
+limits how many offsets one trigger reads. The backlog of a partition is the number of offsets that the query
+has not read yet. A partition with a larger backlog gets a larger part of the limit. For example, the limit is
+100, and two partitions have backlogs of 300 and 100 offsets. The trigger then reads 75 offsets of the first
+partition and 25 of the second. If a partition has a backlog, the trigger always reads at least one of its
+offsets.
 """
 
 from __future__ import annotations
@@ -80,11 +82,12 @@ def _pieces(sizes: list[int], wanted: int) -> list[int]:
 
 
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int) -> Offsets:
-    """Return the end offset of each partition for a trigger that reads at most `most` offsets in all.
+    """Return the end offset of each partition for a trigger that reads about `most` offsets in all.
 
-    `start` contains the next offset to read of each partition, and `end` contains the log end offset. If the log end
-    offset of a partition is below its start, records were lost. In this case, return the log end offset unchanged: the
-    caller reports the loss.
+    `start` contains the next offset to read in each partition, and `end` contains the log end offsets. The trigger
+    reads at least one offset of each partition that has unread offsets, so it can read a few more than `most`. If
+    the log end offset of a partition is below the next offset to read, records were lost. The function then returns
+    the log end offset of this partition, and the caller reports the loss.
     """
     backlog = {partition: max(0, end[partition] - start[partition]) for partition in end}
     total = sum(backlog.values())

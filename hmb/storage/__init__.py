@@ -28,13 +28,14 @@ this position until it finds the batch that contains offset 8,100. The kernel th
 batch on.
 
 Three rules keep the records safe:
-- The log never assigns the offset of a synced record to another record. When the broker starts, it may cut damaged
-  batches off the end of a log. But it never cuts off synced records, which are the records below the *recovery point*.
-- A record is on disk after a sync of its log. If a sync fails, the broker does not sync this log again, and refuses
-  further appends to it.
-- When the broker finds damaged bytes, it logs their position, and usually still serves the intact batches after the
-  damage. The exception is damage above the recovery point that the broker finds while it starts. The log then ends at
-  the damage, and the broker copies the later intact batches to a `.cut` file.
+- The log never uses the offset of a synced record again for another record. The *recovery point* is an offset: all
+  records below it are synced. When the broker starts, it may cut damaged batches off the end of a log, but it never
+  cuts off records below the recovery point.
+- A record is safely on disk only after a sync of its log. If a sync fails, the broker does not sync this log again,
+  and refuses further appends to it.
+- When the broker finds damaged bytes, it logs their position. Clients can usually still read the intact batches after
+  the damage. There is one exception: when the broker starts, it may find damage above the recovery point. The log then
+  ends at the damage, and the broker copies the later intact batches to a `.cut` file.
 
 Read the modules of this folder in this order:
 - `segment`            one part of a log: appends batches, and finds the batch that contains an offset
@@ -49,18 +50,19 @@ Read the modules of this folder in this order:
 
 You can skip these modules in a first reading:
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append; docs/tour/produce.md explains `validation`
-- `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
-- `log_producers`      the state of the producers, for threads that do not append batches
-- `cleanup/`           deletion and replacement of segments
-- `compaction/`        removes records whose key has a later record
-- `state/`             small files of the data directory, its lock and its manifest
-- `files/`             open files, syncs, disk space reserved for the case of a full disk
+- `batches/`           checks and changes batches before the append; docs/tour/produce.md explains `validation`
+- `producer_state`     stores the idempotent producers and the open transactions of a log
+- `transaction_index`  stores the aborted transactions of a segment
+- `log_producers`      gives threads that do not append batches access to the state of the producers
+- `cleanup/`           deletes and replaces segments
+- `compaction/`        removes a record if a later record has the same key
+- `state/`             small files of the data directory, for example its lock and its manifest
+- `files/`             opens and syncs files, and reserves disk space for use when the disk is full
 - `clock`              the functions from which a broker reads the time
-- `watchers`           fetches that wait for new records
-- `failure_isolation`  an error in one log does not stop the work on other logs
-- `events`             the last events of a broker, such as rolls and deleted segments
-- `dump/`              the files as text, for `hmb dump-log` and `hmb index-inspect`
+- `watchers`           lets fetches wait for new records
+- `failure_isolation`  ensures that an error in one log does not stop the work on other logs
+- `events`             remembers the last events of a broker, for example deleted segments
+- `dump/`              shows the files as text, for `hmb dump-log` and `hmb index-inspect`
 
 Source: Juchli and Wolf's thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.
 """

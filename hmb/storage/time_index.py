@@ -1,17 +1,18 @@
 """The time index: it maps a timestamp to an offset.
 
-A client may ask for the first record at or after a time (ListOffsets). A record may have an earlier timestamp than the
-record before it. So a binary search in the log itself is not possible. In the time index, each timestamp is greater
-than the previous one, so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the
-order of the log:
+A client can ask for the first record with a timestamp at or after a certain time (ListOffsets). The timestamps
+in a log are not sorted: a record can have an earlier timestamp than the record before it. A binary search in
+the log is therefore not possible. In the time index, each timestamp is greater than the previous one, so a
+binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log:
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
-An entry `(t, o)` means: no record at or below offset `o` has a timestamp greater than `t`. For example, the entries are
-`(1000, 50)` and `(2000, 120)`, and a client asks for time 1500. All records up to offset 50 are older than 1500, so the
-search starts at offset 50. The broker adds an entry to the offset index about every `index.interval.bytes` bytes. At
-the same time, it adds an entry to the time index if the segment's greatest timestamp has grown. When the broker closes
-the segment, it adds one more entry to the time index, with the segment's greatest timestamp.
+An entry `(t, o)` means that no record up to offset `o` has a timestamp greater than `t`. For example, the
+entries are `(1000, 50)` and `(2000, 120)`, and a client asks for the time 1500. All records up to offset 50 are
+older than 1500, so the broker scans the log from offset 50. The broker adds an entry to the offset index about
+every `index.interval.bytes` bytes. It then also adds an entry to the time index if the segment has a new
+greatest timestamp. When the broker closes the segment, it adds a last entry, unless the index already contains
+the segment's greatest timestamp.
 
 Source: KIP-33; Kafka's `TimeIndex`.
 """
@@ -55,9 +56,10 @@ class TimeIndex(SegmentIndex[TimestampOffset]):
             self._last = TimestampOffset(timestamp, offset)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the last entry whose timestamp is below `timestamp`, or (-1, base offset) if no such entry exists.
+        """Return the last entry with a timestamp below `timestamp`. If no such entry exists, return (-1, base offset).
 
-        All records up to the entry's offset are older than `timestamp`. The search takes O(log n) steps for n entries.
+        All records up to the offset in this entry are older than `timestamp`. A scan for the timestamp can therefore
+        start at this offset. The look-up takes O(log n) steps for n entries.
         """
         return self._entry(self._search(bisect_left, timestamp)[1])
 

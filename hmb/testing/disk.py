@@ -6,10 +6,11 @@ original functions, so it does no additional work:
     Log.append -> VirtualFile.write -> os.pwritev     without a fault: the system call
                                                       with a fault:    OSError(ENOSPC), or a wait and the system call
 
-`DiskFaults` replaces functions of the whole process, but a fault belongs to one broker. Therefore each fault checks the
-path of the file: the file must be in the broker's data directory. If the fault is for one topic, the file must be in a
-directory of this topic. `DiskFaults` learns the data directory when the broker starts for the first time. Before this
-start, the faults of the broker change no writes.
+Several brokers can run in one process, and `DiskFaults` replaces the functions that write and sync files for
+all of them. A fault, however, belongs to one broker. When the log writes or syncs a file, each fault therefore
+checks the path of this file. The fault applies only if the file is in the data directory of its broker. A fault
+for one topic applies only to files in the directories of this topic. `DiskFaults` learns the path of the data
+directory when the broker starts for the first time. Before this start, the faults of the broker have no effect.
 
 Limits: faults change only writes and syncs of the log's files. Reads never fail: the broker reads most records with the
 system call `sendfile`, which `DiskFaults` does not replace. Faults of the disk need Linux, because the path of an open
@@ -102,15 +103,16 @@ class DiskFaults:
         self._server = None
 
     def add(self, kind: DiskFaultKind, *, topic: str | None = None, seconds: Seconds = 0.0) -> DiskFault:
-        """Add a fault for all log files of the broker, or only for one topic's files, and return the fault.
+        """Add a fault for all log files of the broker, or only for the log files of `topic`. Return the fault.
 
-        The kinds:
+        `kind` is one of these words:
 
-        - `full`: a write fails with "no space left on device"
-        - `failing`: a write and a sync fail with an input/output error
-        - `slow`: each write and each sync waits for `seconds` first (a number, or a text such as `500ms`)
+        - `full`: each write fails with "no space left on device".
+        - `failing`: each write and each sync fails with an input/output error.
+        - `slow`: each write and each sync first waits for `seconds` (a number, or a text such as `500ms`).
 
-        Raises FaultError for an unknown kind, for a slow disk without `seconds`, and for `seconds` with other kinds.
+        Raises FaultError in three cases: `kind` is unknown, a slow disk has no `seconds`, or another kind has
+        `seconds`.
         """
         if kind not in DISK_FAULT_KINDS:
             raise FaultError(f"the disk cannot be {kind!r}; possible: {', '.join(DISK_FAULT_KINDS)}")
@@ -126,11 +128,11 @@ class DiskFaults:
         return fault
 
     def remove(self, fault: DiskFault) -> None:
-        """Remove a fault. Do nothing if the fault is already removed, for example by `clear`.
+        """Remove a fault. If the fault is already removed, for example by `clear`, do nothing.
 
-        When the disk is full, the broker refuses records and checks once a second whether the disk has space again.
-        When this method removes a fault `full`, it also makes this check at once, so that the broker accepts the
-        records of the next test.
+        While the disk is full, the broker refuses records. It checks once a second whether the disk has space again.
+        After this method has removed a fault of the kind `full`, it makes the broker check immediately. The broker then
+        accepts the records of the next test.
         """
         with CHANGED:
             if fault in ACTIVE:
@@ -172,13 +174,14 @@ class DiskFaults:
         return self._during("slow", topic, arguments.seconds("seconds", seconds))
 
     def corrupt(self, topic: str, offset: int = 0, partition: int = 0) -> None:
-        """Change one byte of the batch that contains `offset`, so that the batch's CRC is wrong.
+        """Damage the batch that contains `offset`: change one byte, so that the CRC of the batch is wrong.
 
-        If a fetch begins with the damaged batch, the broker detects the damage. The broker then removes the batch from
-        the segment, and returns the batches after it. If a fetch begins with an earlier batch, the client receives the
-        damaged batch and detects the wrong CRC.
+        If a fetch begins with the damaged batch, the broker detects the damage. The broker then removes this batch from
+        the segment, and returns the following batches. If a fetch begins with an earlier batch, the client receives the
+        damaged batch, and detects the wrong CRC.
 
-        Raises BrokerNotRunning, and KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE.
+        Raises BrokerNotRunning if the broker is not running. Raises KafkaError with UNKNOWN_TOPIC_OR_PARTITION if the
+        partition does not exist, and with OFFSET_OUT_OF_RANGE if no batch contains `offset`.
         """
         log = self._attached().context.topics.log_of(TopicPartition(topic, partition))
         records = log.read(offset, 1).records

@@ -31,7 +31,10 @@ class Secured:
     """The users and the certificates of one embedded broker. Without users and TLS, this object changes nothing."""
 
     def __init__(self, passwords: Mapping[str, str], host: str, port: int, *, tls: bool) -> None:
-        """Make the certificates. `passwords` maps users to their passwords. Raises ConfigError."""
+        """Create the broker's certificates if `tls` is true. `passwords` contains the password of each user.
+
+        Raises ConfigError if the certificates cannot be created.
+        """
         self._passwords = dict(passwords)
         self._protocol = PROTOCOLS[bool(passwords), tls]
         self._address = f"{self._protocol}://{f'[{host}]' if ':' in host else host}:{port}"

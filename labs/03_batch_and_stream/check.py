@@ -69,10 +69,11 @@ def test_forgetting(answer, rng):
 
 
 def test_copies(answer, rng):
-    """A `SpeedView` counts a click only once, even if the click arrives several times.
+    """A `SpeedView` counts each click only once, even if the click arrives several times.
 
-    A `SpeedView` does not count clicks that the batch view contains. The test adds the clicks in the order of their
-    offsets, and then adds one of the clicks again.
+    It does not count clicks at offsets below `begin`, because the batch view contains them. The test adds the
+    clicks from `begin` on, in the order of their offsets. Then it adds one more click, which can be any click of
+    the log.
     """
     for number in range(50):
         log = random_log(rng, 2 + number // 8)

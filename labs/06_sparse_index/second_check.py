@@ -22,8 +22,9 @@ def entries_of(index):
 def segment(rng):
     """Return the bytes of a segment's log file and index file, and a list that describes the batches.
 
-    The list contains a tuple (position, first, last, end) for each batch. `first` and `last` are its first and last
-    offset. `end` is the position after the batch.
+    For each batch, the list contains a tuple (position, first, last, end). The batch begins at byte `position` of
+    the log file and ends before byte `end`. `first` and `last` are the offsets of the batch's first and last
+    record.
     """
     with hmb.Broker(config={"log.index.interval.bytes": INTERVAL}) as broker:
         broker.create_topic("orders")

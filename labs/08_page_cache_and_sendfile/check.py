@@ -26,10 +26,10 @@ def data(tmp_path, rng):
 
 
 def transferred(send, descriptor, offset, count, *, pause=0.0, keep=True):
-    """Call `send` with a connection that has small buffers. Return the result of `send`, and the bytes that arrive.
+    """Call `send` with a connection that has a small send buffer. Return the result of `send` and the received bytes.
 
-    The receiver sleeps for `pause` seconds after each chunk. If `keep` is false, the receiver does not store the bytes,
-    and the returned bytes are empty.
+    The receiver sleeps for `pause` seconds after each chunk that it receives. If `keep` is false, the receiver
+    discards the bytes, and the second return value is empty.
     """
     here, there = socket.socketpair()
     here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)

@@ -97,7 +97,8 @@ def send() -> Drawing:
 def calls(about: str, events: list[Event], *lanes: str) -> Drawing:
     """Draw recorded calls as arrows between vertical lines, one line for each name in `lanes`.
 
-    The drawing also has a text for readers who cannot see it. `about` is the first sentence of this text.
+    The drawing also has a description for readers who cannot see images. `about` is the first sentence of this
+    description.
     """
     tones: dict[str, Tone] = dict.fromkeys(("program", "accumulator", "router", "sender"), "blue")
     sequence = Sequence(*(Lane(name, tones.get(name, "amber")) for name in lanes), gap=900 / len(lanes))

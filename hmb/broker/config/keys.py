@@ -7,8 +7,9 @@ accepts these settings, because clients and tools of Kafka set them.
 The broker uses the declarations of settings for three purposes: to parse `server.properties` and the settings of
 topics, to answer DescribeConfigs, and to decide which settings clients may alter while the broker runs.
 
-Kafka distinguishes ints (32 bits) and longs (64 bits). HMB derives the type from the maximum: a setting with a maximum
-of at most 2^31-1 is an int.
+Kafka has two types for settings that are whole numbers: int (32 bits) and long (64 bits). In HMB, the greatest
+allowed value of a setting determines the type. If this value is at most 2^31-1, the type is int. Otherwise, the
+type is long.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ class ConfigKey(NamedTuple):
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
-        """Return the declaration of the setting `name`, made from its field in `LogConfig`."""
+        """Return the declaration of the setting `name`, which is declared as a field of `LogConfig`.
+
+        `field` is this field of `LogConfig`.
+        """
         key: ConfigKey = setting(name, field.default, **field.metadata)
         return key._replace(field=field.name)
 
@@ -154,15 +158,15 @@ TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STR
 class Settings:
     """The base class of `BrokerConfig` and of its parts, such as `LimitsConfig`.
 
-    Each field of a subclass declares one setting, or contains a part: the settings of one subject. The constructor
-    takes the values of fields. A field without a value has the default of its setting. The values of an instance do
-    not change.
+    A field of a subclass either declares one setting or contains a *part*. A part is an object with the settings of
+    one subject, for example all limits. The constructor takes the values of fields as keyword arguments. Every
+    other field gets the default of its setting. The values of an instance do not change.
 
     - `declared` maps the name of each field with a setting to the declaration of the setting.
     - `parts` maps the name of each field with a part to the class of the part.
 
-    A dataclass would do the same. But when Python imports a dataclass, it generates and compiles the methods of the
-    class, and this would take 15 ms for the settings of a broker.
+    This class is not a dataclass, because a dataclass would slow down the import. Python would have to generate and
+    compile the methods of each dataclass. For the settings of a broker, this would take 15 ms.
     """
 
     declared: ClassVar[dict[str, ConfigKey]]
@@ -187,7 +191,11 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **rest: Any) -> Self:
-        """Create the settings. `values` maps names of settings to values. `rest` contains values of other fields."""
+        """Create an instance of this class from the values of settings.
+
+        `values` maps the names of settings to their values. A keyword argument in `rest` sets a field by the name of
+        the field instead of the name of its setting.
+        """
         own = {field: values[key.name] for field, key in cls.declared.items() if key.name in values}
         parts = {field: part.of(values) for field, part in cls.parts.items()}
         return cls(**own, **parts, **rest)
@@ -208,12 +216,13 @@ def split_list(text: str) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return a hint for the error message about the unknown name `name`: `, did you mean 'retention.ms'?`.
+    """Return a hint for an error message about an unknown name, such as `, did you mean 'retention.ms'?`.
 
-    If no name in `known` is similar to `name`, return an empty text.
+    `name` is the unknown name, and the hint contains the most similar name in `known`. `cutoff` (0 to 1) is the
+    lowest similarity for a hint. If no name is similar enough, the function returns an empty text.
 
-    A comparison of two names takes about 20 microseconds, and a request can contain thousands of unknown names.
-    Therefore the function compares only names with the same first letter and a similar length.
+    The function compares `name` only with names that have the same first letter and a similar length. This saves
+    time: a comparison takes about 20 microseconds, and a request can contain thousands of unknown names.
     """
     import difflib  # This import takes 1.5 ms. Only error messages need it.
 

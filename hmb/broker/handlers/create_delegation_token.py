@@ -2,12 +2,13 @@
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for an own token; otherwise CREATE_TOKENS on the owner.
-Behavior: the response contains the id and the HMAC of the token. A client logs in with SCRAM: the id is its name, and
-    the HMAC (in base64) its password. If the setting `delegation.token.secret.key` is missing, the request gets
-    DELEGATION_TOKEN_AUTH_DISABLED (61). On a connection without authentication, and on a connection that has itself
-    logged in with a token, the request gets DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64). The broker sends the response
-    after the token is on disk.
-Version notes: from version 3 on, a request can name another owner. This needs the operation CREATE_TOKENS on the owner.
+Behavior: the response contains the id and the HMAC of the token. With these, a client can log in over SCRAM:
+    the id is the user name, and the HMAC (in base64) is the password. If the setting
+    `delegation.token.secret.key` is missing, the request gets DELEGATION_TOKEN_AUTH_DISABLED (61). The client
+    must have authenticated itself, and not with a delegation token. Otherwise, the request gets
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64). The broker sends the response after the token is on disk.
+Version notes: from version 3 on, a request can create a token for another owner. The client then needs the
+    operation CREATE_TOKENS on this owner.
 Left out: nothing. HMB supports the whole API.
 """
 

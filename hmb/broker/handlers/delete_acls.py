@@ -2,10 +2,11 @@
 
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: the response contains the deleted ACLs of each filter. If the broker has no authorizer
-    (`authorizer.class.name`), each filter gets SECURITY_DISABLED (54). The broker sends the response after the deletion
-    is on disk.
-Version notes: from version 1 on, a filter contains the pattern type. In version 0, the pattern type is always LITERAL.
+Behavior: for each filter in the request, the response lists the ACLs that the broker has deleted. If the broker
+    has no authorizer (`authorizer.class.name`), the result of each filter is the error SECURITY_DISABLED (54).
+    The broker does not respond before the deletion is on disk.
+Version notes: from version 1 on, a filter contains the pattern type. In version 0, the pattern type is always
+    LITERAL.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,13 +2,13 @@
 
 Versions: 0-6; versions 4 and later use the flexible encoding (KIP-482).
 Permissions: DELETE on each topic.
-Behavior: each topic has its own error code. The broker ignores the request's time limit: it sends the response after
-    the topics have been deleted. If a request contains a topic twice, the topic is not deleted and gets
-    INVALID_REQUEST.
-Version notes: from version 6 on, a request can identify a topic by its id instead of its name. If the request contains
-    both the id and the name of a topic, or neither of them, the topic gets INVALID_REQUEST.
-Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
-    difference to a client.
+Behavior: each topic has its own error code. The broker ignores the time limit of the request: it deletes the topics,
+    and then sends the response. If a request contains a topic twice, the broker does not delete this topic, and returns
+    INVALID_REQUEST for it.
+Version notes: from version 6 on, a request can identify a topic by its id instead of its name. An entry must contain
+    either the name or the id. For every other entry, the broker returns INVALID_REQUEST.
+Left out: `timeout_ms`, the time to wait for other brokers. A client does not notice this, because HMB has no other
+    brokers to wait for.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 
 
 def _identity(wanted: Wanted, topics: Topics) -> object:
-    """Return a key for an entry of the request. Two entries that name the same topic have the same key.
+    """Return a key for an entry of the request. Two entries have the same key if they mean the same topic.
 
-    With these keys, the handler finds topics that the request contains twice.
+    The handler uses the keys to find topics that the request contains twice.
 
-    An entry is invalid if it has both a name and an id, or neither of them. An invalid entry gets a key that no other
-    entry has.
+    An entry is invalid if it has both a name and an id, or neither of them. The key of an invalid entry is
+    different from all other keys.
     """
     if (wanted.name is None) != bool(wanted.topic_id.int):
         return object()

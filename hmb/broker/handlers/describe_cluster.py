@@ -2,13 +2,14 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: none; the response contains only operations on the cluster that the client may perform.
-Behavior: the list of brokers contains only this broker, which is also the controller. If the client requests it, the
-    response also contains the operations that the client may perform on the cluster. The broker's address is the
-    advertised address of the listener that the client has connected to. A request for the addresses of controllers gets
-    MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
-Version notes: none. The versions differ only in their fields. From version 2 on, a client can also ask for fenced
-    brokers, which HMB never has.
-Left out: racks. A client cannot choose the nearest broker, because HMB has only one broker.
+Behavior: the response lists only this broker, which is also the controller. It contains the advertised address
+    of the listener to which the client has connected. If the client asks for its permissions, the response also
+    contains the operations that the client is allowed to perform on the cluster. If a request asks for the
+    addresses of controllers, the response has the error MISMATCHED_ENDPOINT_TYPE. If the endpoint type is
+    unknown, the response has the error UNSUPPORTED_ENDPOINT_TYPE.
+Version notes: none. Later versions only add fields. In version 2, a client can also ask for fenced brokers, but
+    HMB never has any.
+Left out: the rack of the broker. Clients use racks to choose the nearest broker, but HMB has only one broker.
 """
 
 from __future__ import annotations

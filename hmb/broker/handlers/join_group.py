@@ -2,14 +2,16 @@
 
 Versions: 0-9; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: READ on the group.
-Behavior: the broker sends the response when all members have joined, or when the time for the rebalance has passed.
-    Until then the thread of the connection waits (coordinator/classic/ explains the protocol). The coordinator selects
-    one member as the leader. Only the leader's response contains all members and their metadata. If the group uses the
-    new group protocol (KIP-848), the response follows at once and contains no leader (coordinator/migration/).
-Version notes: in version 0, the session timeout is also the rebalance timeout. From version 4 on, a new member first
-    gets a member id, and then joins with this id. If a response contains no protocol, for example because of an error,
-    the protocol's name is "" in versions below 7, and null in later versions. From version 9 on, a static member that
-    is the leader can return to its group without a new assignment.
+Behavior: the broker responds when all members have joined, or when the rebalance timeout has passed. Until
+    then, the thread of the connection waits (coordinator/classic/ explains the protocol). The coordinator
+    selects one member as the leader. Only the response to the leader contains the list of all members and their
+    metadata. If the group uses the new group protocol (KIP-848), the broker responds at once, and there is no
+    leader (coordinator/migration/).
+Version notes: in version 0, a request has no rebalance timeout, so the broker uses the session timeout instead.
+    From version 4 on, a new member without an instance id first gets an error and a member id. It then joins
+    with this member id. A response can contain no protocol, for example because of an error. The protocol's
+    name is then "" in versions below 7, and null in later versions. From version 9 on, a static member that is
+    the leader can rejoin after a restart without a new assignment.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,13 +2,14 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: a feature of a cluster gets a higher version after all brokers were upgraded to a newer Kafka. HMB is a single
-    broker whose features never change. Therefore a request succeeds only if it contains the present version of each
-    feature that it names, and then it changes nothing. All other requests get INVALID_UPDATE_VERSION.
-Version notes: in versions 0 and 1, a successful response contains a result for each feature. Version 2 has no such
-    results.
-Left out: changes of a feature to a lower version. Such a change gets INVALID_UPDATE_VERSION, so a client cannot switch
-    off, for example, share groups or transaction version 2 (KIP-890).
+Behavior: in Kafka, a cluster can use a higher version of a feature after all its brokers were upgraded. HMB is
+    a single broker, and the versions of its features never change. A request therefore succeeds only if it asks
+    for the present version of each feature that it names. Such a request changes nothing. All other requests
+    get INVALID_UPDATE_VERSION.
+Version notes: in versions 0 and 1, a successful response contains a result for each feature. Version 2 has no
+    such results.
+Left out: changing a feature to a lower version. Such a request gets INVALID_UPDATE_VERSION. A client can
+    therefore not disable features such as share groups or transaction version 2 (KIP-890).
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFea
 
 
 def _check(update: Update) -> None:
-    """Raise INVALID_UPDATE_VERSION if the broker does not have the feature in the requested version."""
+    """Raise INVALID_UPDATE_VERSION if the update asks for anything but the present version of a known feature.
+
+    An unknown upgrade type raises the same error.
+    """
     if update.upgrade_type not in set(UpgradeType):
         why = f"the upgrade type is {update.upgrade_type}: must be 1, 2 or 3"
     elif update.feature not in LEVELS:

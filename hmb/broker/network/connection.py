@@ -35,11 +35,15 @@ LOGGER = logging.getLogger(__name__)
 class AcceptedConnection:
     """Serves one client's socket until the client disconnects or breaks the protocol, or until the broker stops.
 
-    Each wait has a time limit. A read fails if no bytes arrive for `idle` seconds. A write fails if it cannot continue
-    for STALL seconds (sending.py). The kernel enforces both limits (SO_RCVTIMEO, SO_SNDTIMEO). A timeout of a Python
-    socket would cost one more system call, poll(), before each read. Only a connection with TLS has a timeout of the
-    Python socket, because OpenSSL makes the system calls of this connection. In addition, the server closes a
-    connection whose `deadline` has passed.
+    The connection has three time limits:
+
+    - A read fails if no bytes arrive for `idle` seconds.
+    - A write fails if it cannot continue for STALL seconds (sending.py).
+    - The server closes a connection whose `deadline` has passed.
+
+    The kernel enforces the first two limits (SO_RCVTIMEO, SO_SNDTIMEO). The method `settimeout` of a Python socket
+    would be slower, because Python would call poll() before each read. Only a connection with TLS uses
+    `settimeout`, because OpenSSL makes the system calls of this connection.
     """
 
     def __init__(
@@ -85,16 +89,16 @@ class AcceptedConnection:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the client has not yet sent a complete request, or must still log in (on a listener with SASL).
+        """Whether the client has sent no complete request yet, or has not logged in yet (on a listener with SASL).
 
-        When too many clients are connected, the server closes such a connection to make room for a new one.
+        When too many clients are connected, the server closes a silent connection to make room for a new one.
         """
         return self._requests.is_first or (self._login is not None and self._login.is_pending)
 
     def require_login(self, security: ListenerSecurity, broker: BrokerContext) -> None:
-        """Handle no requests except those of a login until the client is authenticated (connection_login.py).
+        """Accept only the requests of a login until the client has logged in (connection_login.py).
 
-        The server calls this method before the thread starts.
+        The server calls this method before it starts the thread of the connection.
         """
         # Only brokers with SASL need these modules. Their import takes 15 ms.
         from hmb.broker.network.connection_login import ConnectionLogin
@@ -172,11 +176,11 @@ class AcceptedConnection:
 
 
 def has_disconnected(sock: socket.socket | int, wait_ms: int = 0) -> bool:
-    """Return whether the client has closed the connection, or whether the connection is broken.
+    """Return True if the client has closed the connection, or if the connection is broken.
 
-    If the connection is open, wait up to `wait_ms` ms for its end. POLLRDHUP (only on Linux) detects a closed
-    connection even if the broker has not yet read all requests. poll() always detects a broken connection (POLLHUP,
-    POLLERR).
+    As long as the connection is open, wait up to `wait_ms` ms. Then return False. On Linux, POLLRDHUP shows that
+    the client has closed the connection, even if the socket still contains unread requests. On every system, poll()
+    reports a broken connection (POLLHUP, POLLERR).
     """
     poll = select.poll()
     poll.register(sock, getattr(select, "POLLRDHUP", 0))

@@ -3,20 +3,22 @@
 One request can have 100 MB, and a broker can have thousands of connections. Therefore all requests share one budget of
 memory.
 
-An `Account` counts the bytes that one request takes from the memory budget. There are two kinds of bytes:
-- The bytes of the request's frame, if the frame is larger than the connection's read buffer. The account counts these
-  bytes while they arrive.
-- The decoded values of the request, except the first 64 KiB. The account counts a value before the decoder creates it
-  (protocol/allowance.py).
+Each request has an `Account`, which counts the bytes that the request takes from the memory budget. It counts two
+things:
+- The request's frame. If the frame is larger than the connection's read buffer, the account counts its bytes while
+  they arrive. A smaller frame does not count.
+- The decoded values of the request. The account counts a value before the decoder creates it (protocol/allowance.py).
+  The first 64 KiB of values do not count.
 
 If the memory budget of the broker has too few free bytes for a request, the thread that reads this request waits.
 Meanwhile this thread does not read from its connection, so the client also has to wait. When the broker has handled a
 request, the bytes of this request become free again.
 
-Two large requests could wait for each other forever: each request holds half of the memory budget and needs more.
-Therefore one request at a time is allowed to exceed the budget. This request ends in limited time, because the broker
-disconnects a client that stops sending. After this request, another request is allowed to exceed the budget. If the
-budget is 16 MB and the largest request has 100 MB, all requests together use at most 116 MB.
+Without a special rule, two large requests could wait for each other forever: each of them has taken half of the memory
+budget, and needs more. The broker therefore allows one request at a time to exceed the budget. This request does not
+wait for memory. It ends in limited time, because the broker disconnects a client that stops sending. Then the broker
+allows the next request to exceed the budget. For example, if the budget is 16 MB and the largest request has 100 MB,
+all requests together use at most 116 MB.
 
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.
@@ -50,7 +52,8 @@ class RequestMemory:
     Each request has an `Account`, which counts the bytes that the request has taken from the budget.
 
     - `_used` is the number of bytes that all requests together have taken.
-    - Only the request with the account `_overdrawn` is allowed to make `_used` greater than the limit.
+    - `_overdrawn` is the account of the one request that may take more bytes than are free. `_used` can then exceed
+      the limit. If no request has exceeded the limit, `_overdrawn` is None.
     """
 
     def __init__(self, limit: int) -> None:
@@ -149,12 +152,12 @@ class Account:
 
     @property
     def watchers(self) -> Watchers | None:
-        """The set of watchers that the broker wakes when a request needs memory, or None.
+        """The watchers of waiting Fetch requests, or None if this request has taken no memory.
 
-        A Fetch request that waits for records keeps the memory that it has taken from the memory budget. Its thread
-        therefore adds a watcher to this set. When another request needs memory, the broker wakes the thread, which ends
-        the wait and frees the memory. If this request has taken no memory, the value is None, because its end would
-        free nothing.
+        A watcher stands for one waiting thread, and can wake this thread. A Fetch request keeps its memory while it
+        waits for records, so its thread adds a watcher to this set. When another request needs memory, the broker wakes
+        all these threads. Each thread then ends its Fetch request early, and the memory becomes free. A request that
+        has taken no memory can continue to wait, so it does not need this set.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 
@@ -165,9 +168,12 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take `size` bytes for decoded values. The first FREE_VALUES bytes of each request are not counted.
+        """Take `size` bytes from the memory budget for decoded values of the request.
 
-        Raises ProtocolError if the values of the request take more than MAX_VALUES bytes. Raises CloseConnection.
+        The first FREE_VALUES bytes of a request's values do not count. If the budget has too few free bytes, wait.
+
+        Raises ProtocolError if all values of the request together take more than MAX_VALUES bytes. Raises
+        CloseConnection if the wait takes too long or the broker stops.
         """
         if self._memory is None:
             return

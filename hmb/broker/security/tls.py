@@ -45,7 +45,8 @@ class TlsListener:
     ) -> None:
         """Load the private key and the certificates. Raises TlsSettingError.
 
-        `rules` turn the name in a client's certificate into a principal.
+        The certificate of a client contains a name. `rules` convert this name to the principal of the client (the
+        setting `ssl.principal.mapping.rules`).
         """
         self._settings, self._rules = settings, rules
         self._client_auth = CLIENT_AUTH[client_auth]
@@ -79,7 +80,11 @@ class TlsListener:
         return TlsFile(sock, idle)
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection. If changed files cannot be loaded, keep the old context."""
+        """Return the TLS context for a new connection.
+
+        If a file with a key or a certificate has changed, the method first loads the files again. If the new files are
+        unusable, it logs an error and keeps the old context.
+        """
         with self._lock:
             if (stamp := self._files_stamp()) != self._stamp:
                 self._stamp = stamp
@@ -116,15 +121,16 @@ class TlsListener:
 class TlsSocket(ssl.SSLSocket):
     """An encrypted socket that `network/sending.py` can use in the same way as a plain socket.
 
-    Only the thread of the connection reads and writes. Other threads may call `shutdown`, which closes the connection.
-    The class overrides this method, because `SSLSocket.shutdown` would switch the encryption off.
+    Only the thread of the connection reads from the socket and writes to it. Other threads can call `shutdown` to
+    close the connection. The class has its own method `shutdown`, because the inherited method would also switch
+    off the encryption.
     """
 
     def send(self, data: Any, flags: int = 0) -> int:
-        """Encrypt and send bytes, and return how many bytes were sent.
+        """Encrypt and send bytes from the beginning of `data`. Return how many bytes were sent.
 
-        If the client reads nothing until the socket's timeout, raise BlockingIOError. A plain socket with the option
-        SO_SNDTIMEO raises the same error.
+        If the client reads too slowly and no byte can be sent before the timeout, raises BlockingIOError. A plain
+        socket with the option SO_SNDTIMEO raises the same error, so the caller handles both sockets in the same way.
         """
         try:
             return super().send(memoryview(data)[:MAX_ENCRYPTED_AT_ONCE])

@@ -1,14 +1,15 @@
 """Contains the methods of `Admin` that list, describe and delete groups, and remove members.
 
-Each broker lists only the groups that it coordinates. To list all groups, the admin therefore sends a request to each
-broker. To describe a group, the admin sends a request to the group's coordinator. Kafka has several types of groups:
-- In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes. If
-  the members are consumers, this module decodes the bytes.
-- In a *consumer* group (KIP-848) the coordinator assigns the partitions. The coordinator returns the current assignment
-  and the target assignment of each member.
-- In a *share* group (KIP-932) the coordinator assigns the partitions, and several members can read one partition.
-- In a *streams* group (KIP-1071) the coordinator assigns tasks of a Kafka Streams application. This module returns the
-  partitions that the active tasks of each member read.
+A broker lists only the groups that it coordinates, so the admin asks every broker for its groups. To describe one
+group, the admin asks only the coordinator of this group. Kafka has four types of groups:
+- In a *classic* group, one of the members assigns the partitions. The coordinator does not decode the assignments, and
+  returns them as bytes. This module decodes them if the members are consumers.
+- In a *consumer* group (KIP-848), the coordinator assigns the partitions. It returns the current assignment and the
+  target assignment of each member.
+- In a *share* group (KIP-932), the coordinator assigns the partitions, and several members can read the same
+  partition.
+- In a *streams* group (KIP-1071), the coordinator assigns the tasks of a Kafka Streams application. For each member,
+  this module returns the partitions that the member's active tasks read.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ FIRST_LIST_GROUPS_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filt
 
 
 class GroupListing(NamedTuple):
-    """An entry in the list of groups.
+    """One group in the list of all groups.
 
-    The state is "" if the broker is older than Kafka 2.6. The type is "" if the broker is older than Kafka 3.8.
-
-    `protocol_type` is "consumer" if the members are consumers, and "" if the group has never had members.
+    - `protocol_type` is "consumer" if the members are consumers. It is "" if the group has never had members.
+    - `state` is "" if the broker is older than Kafka 2.6.
+    - `type` is "" if the broker is older than Kafka 3.8.
     """
 
     group_id: str
@@ -62,8 +63,10 @@ class GroupListing(NamedTuple):
 class MemberDescription(NamedTuple):
     """A member of a group.
 
-    `assignment` contains the partitions that the member owns now. `target` contains the partitions that the member will
-    own after the current rebalance. In a classic group, `target` is equal to `assignment`, and `member_epoch` is -1.
+    - `assignment` contains the partitions that the member owns now.
+    - `target` contains the partitions that the member will own when the current rebalance has ended. In a classic
+      group or a share group, `target` is always equal to `assignment`.
+    - `member_epoch` is -1 in a classic group.
     """
 
     member_id: str
@@ -303,9 +306,10 @@ def _partitions(
 
 
 def _decoded(assignment: bytes) -> tuple[TopicPartition, ...]:
-    """Decode the assignment of a member in a classic group.
+    """Return the partitions in the assignment of a member of a classic group.
 
-    During a rebalance, the assignment is empty. If the bytes cannot be decoded, the result is also empty.
+    Return no partitions if the bytes cannot be decoded. During a rebalance, `assignment` contains no bytes, so the
+    result also contains no partitions.
     """
     try:
         decoded, _ = ConsumerProtocolAssignment.parse(assignment)

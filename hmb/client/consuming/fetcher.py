@@ -16,13 +16,14 @@ The fetcher reads a response only after the application has received all buffere
 waits in the socket. Even a consumer that reads from many leaders therefore has only one response in its memory, at most
 `max_bytes` bytes.
 
-If the consumer reads many partitions from a leader, a request contains only the partitions whose positions have changed
-since the previous request (module `fetch_session`). If one partition in a response has an error, the module
-`partition_errors` decides what happens.
+A consumer may read many partitions from one leader. The leader then remembers these partitions in a *fetch session*. A
+request contains only the partitions whose positions have changed since the previous request (module `fetch_session`).
+If a partition in a response has an error, the module `partition_errors` decides how to continue.
 
-Limits: the fetcher does not fetch from followers (KIP-392), so it reads from the leader even if a follower is nearer.
-The fetcher does not detect that a log was truncated (KIP-320). After an unclean leader election, it can therefore miss
-records or return other records at the same offsets.
+Limits: the fetcher always reads from the leader of a partition, even if a follower is nearer (KIP-392). It also does
+not notice when a log is truncated (KIP-320). After an unclean leader election, the new leader may lack some records,
+and later have other records at their offsets. The consumer can then miss records, or read two different records with
+the same offset.
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """
@@ -63,12 +64,12 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """The settings of a fetcher.
+    """The settings of a fetcher. Times are in seconds, unless the name ends in `_ms`.
 
-    `max_wait_ms`, `min_bytes` and `max_bytes` are Kafka's `fetch.max.wait.ms`, `fetch.min.bytes` and `fetch.max.bytes`.
-    `reset` is the start, for example "latest", at which the fetcher continues if the log does not have the requested
-    offset. If `reset` is None, the fetcher reports an error instead. Times are in seconds unless the name ends in
-    `_ms`.
+    - `max_wait_ms`, `min_bytes` and `max_bytes` are Kafka's `fetch.max.wait.ms`, `fetch.min.bytes` and
+      `fetch.max.bytes`.
+    - `reset` says where the fetcher continues if the log does not have the requested offset, for example at
+      "latest". If `reset` is None, the fetcher reports an error instead.
     """
 
     max_wait_ms: int
@@ -84,8 +85,8 @@ class FetchSettings:
 class FetchInFlight:
     """A Fetch request whose response has not arrived yet: the fetched partitions, and the deadline for the response.
 
-    The response can also contain partitions that are missing in this request, because the leader knows them from
-    earlier requests of the fetch session.
+    The response can also contain other partitions, because the leader still knows them from earlier requests of the
+    same fetch session.
     """
 
     partitions: Partitions
@@ -93,14 +94,14 @@ class FetchInFlight:
     names: dict[UUID, str]  # the name of each topic id, because newer responses contain only ids
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position that has not changed since this request was sent, with the data of its partition.
+        """Yield each position that has not changed since the request was sent, together with its partition's data.
 
-        While the request was in flight, the application may have moved the position, or paused or removed the
-        partition. The consumer must then ignore the fetched records, so the method does not yield this position.
+        While the request was in flight, the application may have moved a position, or paused or removed its partition.
+        The consumer must then ignore the fetched records, so the method does not yield this position.
 
-        The response also contains the high watermark and the last stable offset of each partition. The method stores
-        both in the position, even if it does not yield the position. Otherwise they would be lost: the later responses
-        of a fetch session contain only partitions that have changed.
+        The method also stores the partition's high watermark and last stable offset in every position, even if it does
+        not yield the position. In a fetch session, a later response may not repeat these two offsets, because it
+        contains only partitions that have changed.
         """
         for partition, data in self._named(response):
             fetched = self.partitions.get(partition)
@@ -113,10 +114,10 @@ class FetchInFlight:
                 yield position, data
 
     def recovered_positions(self, response: FetchResponse) -> Collection[Position]:
-        """Return the positions that have failed before, but whose partitions have no error any more.
+        """Return the positions of partitions that had an error before this response, and have no error now.
 
-        In a fetch session, a response contains only partitions with new data or with an error. If a partition is
-        missing in the response, it therefore has no error any more.
+        In a fetch session, a response contains a partition only if the partition has new data or an error. So if a
+        partition is not in the response, its earlier error is over.
         """
         failing = {name: it.position for name, it in self.partitions.items() if it.position.failing_since is not None}
         if failing:
@@ -152,8 +153,8 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each batch before it requests the next batch. The position of the partition is already
-        after the batch, so the fetcher does not fetch this batch again.
+        When the method yields batches, it has already moved the position of their partition behind them. The fetcher
+        will not fetch them again, so the caller must store them before it continues the iteration.
         """
         self.post()
         leader = self._wait(timeout)
@@ -183,9 +184,10 @@ class Fetcher:
         self._in_flight.clear()
 
     def _leaders(self, name: str, positions: list[Position]) -> Iterator[tuple[Position, Node]]:
-        """Find the leaders of the topic `name`. Yield each of `positions`, together with the leader of its partition.
+        """Yield each position in `positions`, together with the leader of its partition.
 
-        If the leader of a partition cannot be found, store the error in the position, and do not yield it.
+        All these partitions belong to the topic `name`. If the leader of a partition cannot be found, do not yield the
+        partition's position, and handle the error (module `partition_errors`).
         """
         try:
             topic = self._cluster.topic(name)
@@ -243,9 +245,10 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Wait for responses. Return a leader whose response has begun to arrive, or whose deadline has passed.
+        """Wait until a response begins to arrive or its deadline has passed. Return the leader for this response.
 
-        Return None if no such leader was found within `timeout` seconds.
+        Return None if neither happens within `timeout` seconds. Also return None earlier, if it is time to fetch a
+        partition again after an error.
         """
         now = time.monotonic()
         if not self._in_flight:
@@ -261,7 +264,7 @@ class Fetcher:
         return next((leader for leader, it in self._in_flight.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, and yield its batches. The next fetch of each partition begins after them."""
+        """Read the response of a leader, and yield its batches. Move the positions behind the yielded batches."""
         fetch, connection, session = self._in_flight.pop(leader), self._connections[leader], self._sessions[leader]
         positions = [it.position for it in fetch.partitions.values()]
         for position in positions:

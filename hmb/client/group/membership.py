@@ -1,14 +1,14 @@
 """A consumer's membership in a group: a `GroupMember`, and the two threads that call its methods.
 
-The problem: if an application needs a minute to process its records, the consumer's thread cannot send heartbeats
-during this time. The coordinator would then remove the member. The idea: a second thread, the membership thread, sends
-the requests:
-    consumer's thread     when it polls: calls the rebalance listener, and commits offsets
+A member must send heartbeats regularly, because otherwise the coordinator removes it from the group. But an
+application may need a minute to process its records. During this minute, the consumer's thread cannot send heartbeats.
+A second thread, the membership thread, therefore sends them. The two threads have these tasks:
+    consumer's thread     calls the rebalance listener during a poll, and commits offsets
     membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
-With the membership thread, a slow consumer remains a member of the group. A poll with a short timeout also returns in
-time, because only the membership thread waits for the response to JoinGroup. The consumer's thread and the membership
-thread use the same `GroupMember`, and a lock protects this object. Neither thread holds the lock while it waits for a
+Because of the membership thread, a consumer that processes its records slowly remains a member of the group. A poll
+with a short timeout ends at its timeout, because only the membership thread waits for the response to JoinGroup. Both
+threads use the same `GroupMember`, and a lock protects this object. A thread releases the lock before it waits for a
 broker or calls code of the application.
 """
 
@@ -41,9 +41,9 @@ from hmb.protocol.topics import TopicPartition
 
 
 def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceListener) -> GroupMembership:
-    """Return a membership that uses the protocol in the settings.
+    """Create a consumer's membership in a group, for the classic or the consumer protocol (`group_protocol`).
 
-    The member joins the group when the consumer polls for the first time after `subscribe`.
+    This function does not yet send a request. The consumer joins the group at its first poll after `subscribe`.
     """
     is_classic = settings.group_protocol == GroupType.CLASSIC
     member = ClassicGroupMember(settings) if is_classic else ConsumerGroupMember(settings)
@@ -61,8 +61,9 @@ def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffset
 class GroupMembership:
     """A consumer's membership in its group. Only the consumer's thread may call the public methods.
 
-    The object in the attribute `offsets` commits offsets with the identity of this member. While the consumer is not a
-    member of the group, each commit raises KafkaError with UNKNOWN_MEMBER_ID.
+    The consumer commits offsets through the attribute `offsets`. Each commit contains the member id and the
+    generation of this member. While the consumer is not a member of the group, a commit raises KafkaError with
+    UNKNOWN_MEMBER_ID.
     """
 
     def __init__(
@@ -108,14 +109,14 @@ class GroupMembership:
     # -- the consumer's thread
 
     def poll(self, timeout: float) -> None:
-        """Take part in a rebalance, if one is in progress.
+        """Take part in a rebalance. If no rebalance is in progress, return immediately.
 
-        The method calls the rebalance listener, and waits up to `timeout` seconds for the other members. If no
-        rebalance is in progress, the method returns immediately, so the consumer can call it before every fetch. After
-        temporary errors, the membership thread retries in the background.
+        The consumer calls this method before each fetch. During a rebalance, the method calls the rebalance listener,
+        and waits up to `timeout` seconds for the other members of the group. If a request fails with a temporary error,
+        the membership thread sends the request again in the background.
 
         Raises KafkaError after a fatal error, for example if the broker refuses the group id. If the rebalance listener
-        has raised exceptions, this method raises the first of these exceptions.
+        raises exceptions, the method raises the first of them at the end of the call.
         """
         if self._is_calling:
             return  # The rebalance listener itself has called the consumer's `poll`.
@@ -139,9 +140,10 @@ class GroupMembership:
             raise self._member.error
 
     def close(self, timeout: float | None = None) -> None:
-        """Call the rebalance listener for all partitions, and leave the group.
+        """Tell the rebalance listener that the member gives up all its partitions. Then leave the group.
 
-        A static member may start again soon. It therefore stays in the group until its session expires (KIP-345).
+        A static member may start again soon. A static member therefore stays in the group until its session expires
+        (KIP-345).
         """
         leave_timeout = LEAVE_TIMEOUT if timeout is None else min(timeout, LEAVE_TIMEOUT)
         try:
@@ -155,9 +157,9 @@ class GroupMembership:
             self.offsets.close(timeout)
 
     def _next_call(self, deadline: float) -> ListenerCall | None:
-        """Return the next call of the rebalance listener, or None if no call is necessary.
+        """Return the next call that the rebalance listener must get, or None if it must get no call now.
 
-        During a rebalance, wait for the next call, at most until `deadline`.
+        During a rebalance, the method waits until the next call is known, but not longer than until `deadline`.
         """
         with self._changed:
             while True:
@@ -197,8 +199,8 @@ class GroupMembership:
     def _committing_member(self) -> GroupMetadata:
         """Return the member id and the generation that a commit must contain.
 
-        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member. Without this check, the coordinator of
-        an empty group would accept a commit without a member id.
+        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member of the group. The client must check
+        this itself: if the group is empty, the coordinator accepts a commit without a member id.
         """
         with self._changed:
             if not self._member.is_member:
@@ -275,10 +277,7 @@ def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
 
 
 def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
-    """Return the error with advice for the user, if the broker does not support the request.
-
-    Return every other error unchanged.
-    """
+    """Return the error. If the broker does not support the request, add advice for the user to its message."""
     if error.code is not ErrorCode.UNSUPPORTED_VERSION:
         return error
     advice = "members of groups need Kafka 0.9: assign() partitions by hand"

@@ -4,11 +4,11 @@ If the producer sent each record in its own request, each record would cost a ne
 collects records in batches. An application thread calls `append`, which adds the record to the last batch of a queue. A
 sender thread sends the first batches of the queues.
 
-A batch is *due* in three cases, and a sender thread then sends it:
+A sender thread sends a batch when the batch is *due*. A batch becomes due in three cases:
 - The batch is full.
-- An application thread waits in one of three ways: for the result of this batch, for all batches (`flush`), or for free
-  memory.
-- The first record has waited for `linger` seconds, and no earlier batch of the partition is in flight.
+- An application thread is waiting for the result of this batch, for all batches (`flush`), or for free memory.
+- The first record of the batch has waited for `linger` seconds, and no earlier batch of the partition is in
+  flight.
 
 Before a sender thread sends a batch, the accumulator *seals* the batch: a sealed batch gets no further record.
 
@@ -44,13 +44,15 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 
 class Accumulator:
-    """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
+    """The queues of all partitions. Each queue contains batches. The records take at most `memory` bytes.
 
-    - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
-    - A queue with batches belongs to the `SenderQueues` of the partition's leader. If the leader is unknown, the queue
-      belongs to `without_leader`.
-    - Records can be added only to the last batch of a queue. Batches at the front of a queue may be in flight.
-    - A batch is in its queue until it is completed. A completed batch never gets into a queue again.
+    - `used` is the size of all batches in the queues, in bytes. `_batches` is the number of these batches.
+    - If a queue contains batches, it is in the `SenderQueues` of the thread that sends to the partition's leader.
+      While the leader is unknown, the queue is in `without_leader`.
+    - While the queues are empty, a single record can be larger than `memory`.
+    - New records go only to the last batch of a queue. Batches at the front of a queue can be in flight.
+    - A batch stays in its queue until it is completed (delivered or failed). After that, it never returns to a
+      queue.
     """
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
@@ -112,11 +114,13 @@ class Accumulator:
     def append_rows(
         self, topic: str, partitions: int, rows: Sequence[Row], number: int, slices: list[BatchSlice]
     ) -> None:
-        """Add records to the last batches of their partitions.
+        """Add several records of a `send_many` call to the last batches of their partitions.
 
-        The records may go to several batches. For each of these batches, the method appends one `BatchSlice` to
-        `slices`. The application has passed a list of values to `send_many`, and `rows` is a part of this list.
-        `number` is the index in the list at which `rows` begins.
+        `rows` contains the records. They are a part of the list that the application has passed to `send_many`.
+        `number` is the index of the first of them in this list.
+
+        The records can go to several batches. For each of these batches, the method appends one `BatchSlice` to
+        `slices`. It shows which values of the list are in the batch.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
@@ -145,7 +149,8 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers and no timestamp of their own.
 
-        `append_rows` adds all other records, and explains the arguments `number` and `slices`.
+        The method `append_rows` adds all other records. The parameters `number` and `slices` have the same meaning in
+        both methods.
         """
         ends = list(accumulate([ESTIMATED_OVERHEAD + len(value) for value in values]))
         done = taken = 0
@@ -171,11 +176,15 @@ class Accumulator:
             return self._queues.topics()
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
-        """Wait until batches may be sent, seal these batches, and return them. A sealed batch gets no further record.
+        """Wait until batches can be sent, and return these batches. They are sealed: they accept no further records.
 
-        Each queue has a *window*: the largest allowed number of its batches in flight. The method returns no batch that
-        would exceed the window of its queue. If no batch may be sent within `timeout` seconds, the list is empty. It is
-        also empty if the producer is closed and has no batches left.
+        Each queue has a *window*: the maximum number of its batches that can be in flight. The method returns only as
+        many batches as the window allows.
+
+        The method returns an empty list in two cases:
+
+        - No batch can be sent within `timeout` seconds.
+        - The producer is closed, and all its batches are completed.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:

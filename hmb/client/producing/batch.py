@@ -13,10 +13,11 @@ the queue is the largest allowed number of batches in flight. The window changes
 4. The window is 1, until all batches that were sent before the failure are completed. Then the queue continues with
    step 2.
 
-At each moment, one thread owns the queue of a partition. While the producer does not know the partition's leader, the
-owner is the router thread (`LeaderRouter` in sender.py). When the router has found the leader, it moves the queue to
-the sender thread of this leader. The sender thread sends the queue's batches. After an error, it can move the queue
-back to the router, because the partition may have a new leader.
+The *owner* of a partition's queue is the only thread that handles the batches in the queue. While the producer
+does not know the partition's leader, the owner is the router thread (`LeaderRouter` in sender.py). The router
+looks up the leader, and moves the queue to the sender thread of this leader. This thread is then the owner, and
+sends the batches. After an error, the partition may have a new leader. The sender thread can then move the
+queue back to the router.
 
 Only the owner of a queue uses the fields about batches in flight, so these fields need no lock. The accumulator's lock
 guards the fields that application threads also use, for example the list of the batches.
@@ -60,18 +61,18 @@ class SenderQueues:
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """The queue of one partition. It contains the batches that are not completed yet.
+    """The queue of one partition. It contains the batches that are not completed yet: neither delivered nor failed.
 
-    - `in_flight` is the number of batches in flight, and `window` is the largest allowed number. While `window` is
-      above 0, the batches in flight are the first batches of the queue.
-    - After a failure, `window` is 0: no further batch is sent until no batch is in flight. A failed batch stays in
-      `batches`, but is not in flight. The batches in flight are therefore not always the first batches.
-    - `open` is the batch to which records can still be added, or None. An open batch is the last one in `batches`, and
-      is never in flight.
-    - `sender_queues` contains the queues of one thread. This thread is the owner of the queue: it sends the batches of
-      the queue, or looks up the leader of the partition.
+    - `open` is the batch to which records can still be added, or None. An open batch is the last one in `batches`,
+      and is never in flight.
+    - `in_flight` is the number of batches in flight, and `window` is the greatest allowed value of `in_flight`.
+      While `window` is above 0, the batches in flight are the first batches in `batches`.
+    - After a batch has failed, `window` is 0 until no batch is in flight. Until then, no further batch is sent. The
+      failed batch stays in `batches`, but it is not in flight. The batches after it can still be in flight.
+    - `sender_queues` contains all queues of one thread. This thread is the *owner* of these queues: it sends their
+      batches, or looks up the leaders of their partitions.
 
-    The accumulator's lock guards `sender_queues`, `batches`, `open` and `max_size`, because several threads use these
+    Several threads use `sender_queues`, `batches`, `open` and `max_size`, so the accumulator's lock guards these
     fields. Only the owner uses `sequence`, `in_flight` and `window`, so these fields need no lock.
     """
 
@@ -85,11 +86,13 @@ class PartitionQueue:
     window: int = 1  # the largest allowed value of `in_flight`
 
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:
-        """Seal the batches that may be sent now, and add them to the list `due`.
+        """Seal the batches that can be sent now, and add them to `due`. The caller holds the accumulator's lock.
 
-        Return the time (`time.monotonic()`) at which the next batch of the queue may be sent. Return infinity if this
-        time is unknown. While earlier batches of the partition are in flight, a batch that is not full is not sent: it
-        waits for further records. The caller holds the accumulator's lock.
+        Return the time (`time.monotonic()`) at which the next batch of the queue can be sent. Return infinity if no
+        time is known, for example because the producer must first receive a response.
+
+        The open batch is the batch that still accepts records. While an earlier batch of the queue is in flight, the
+        open batch is not sent, so that it can collect more records.
         """
         taken = self.in_flight
         while taken < min(self.window, len(self.batches)):
@@ -111,15 +114,16 @@ class PartitionQueue:
 
 @dataclass(slots=True, eq=False)
 class ProducerBatch:
-    """Records of one partition that the producer sends together.
+    """A batch: records of one partition that the producer sends together.
 
-    While records can still be added to the batch, the accumulator's lock guards `records`. After that, only one thread
-    changes `records`, `data`, `numbers`, `attempts`, `uncertain_attempts` and `retry_at`: the owner of `queue`.
+    While records can still be added, the accumulator's lock guards `records`. After that, only one thread changes
+    the batch: the thread that owns `queue`. This thread needs no lock for `records`, `data`, `numbers`, `attempts`,
+    `uncertain_attempts` and `retry_at`.
 
-    The accumulator's lock guards `completed`, because another thread can set it to True (`Accumulator.abandon`). The
-    owner may read `completed` without the lock. The other thread may set True just after the owner has read False. This
-    causes no error: before `Accumulator.done` and `Accumulator.split` change the queue, they take the lock, and read
-    `completed` again.
+    The accumulator's lock always guards `completed`, because another thread can set it to True
+    (`Accumulator.abandon`). The owner of `queue` can read `completed` without the lock. The value False can then be
+    out of date. This is harmless: `Accumulator.done` and `Accumulator.split` take the lock, and read `completed`
+    again before they change the queue.
     """
 
     queue: PartitionQueue

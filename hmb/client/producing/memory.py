@@ -1,9 +1,9 @@
 """Limits the memory of a producer: the bytes of all records that wait in the producer's queues.
 
-A thread that adds a record takes memory. When a batch is completed, the producer frees the memory of the batch's
-records. If no memory is free, the thread waits. The thread that has waited longest gets memory first. Without this
-order, a thread with a large record could wait forever, because threads with small records would always get the free
-memory.
+A thread that adds a record takes memory for the record. If too little memory is free, the thread waits. When a batch
+is completed, the producer frees the memory of its records. The thread that has waited longest gets memory first.
+Otherwise, threads with small records could take all the memory that becomes free, and a thread with a large record
+could wait forever.
 
 Source: Kafka's `BufferPool`.
 """
@@ -16,10 +16,14 @@ from collections.abc import Callable
 
 
 class BufferMemory:
-    """The memory of one accumulator. The caller of each method holds the accumulator's lock.
+    """The memory of one accumulator, which collects a producer's records in batches.
 
-    - `free` is the number of free bytes. An empty buffer accepts a record of any size, so `free` can become negative.
-    - `waiting` contains one object for each thread that waits for memory, in the order of their arrival.
+    The caller of each method must hold the accumulator's lock.
+
+    - `free` is the number of free bytes. It can become negative, because an empty buffer accepts a record of any
+      size.
+    - `waiting` contains one object for each thread that waits for memory. The thread that has waited longest comes
+      first.
     """
 
     def __init__(self, lock: threading.Lock, size: int, max_block: float) -> None:
@@ -42,9 +46,10 @@ class BufferMemory:
         self.release(self.used)
 
     def wait(self, size: int, is_closed: Callable[[], bool]) -> None:
-        """Wait until `size` bytes are free and no other thread has waited longer, or until the producer is closed.
+        """Wait until it is this thread's turn and `size` bytes are free. Stop waiting if the producer is closed.
 
-        Raises TimeoutError after `max_block` seconds.
+        It is the turn of the thread that has waited longest. If the buffer is empty, a record of any size fits. Raises
+        TimeoutError after `max_block` seconds.
         """
         ticket = object()
         self.waiting.append(ticket)

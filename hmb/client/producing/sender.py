@@ -1,9 +1,11 @@
 """The producer's threads: one router thread finds the leaders, and one sender thread sends batches to each leader.
 
-A sender thread repeats three steps. First, it takes the batches that may be sent. Second, it sends these batches in as
-few requests as possible. Third, it waits for a response, and reads all responses that have arrived. During this wait,
-application threads add records to the next batches. A slow broker therefore gets few large requests, and a fast broker
-gets many small requests.
+While a sender thread waits for a response, application threads add records to the next batches. The longer a broker
+takes to respond, the more records these batches contain. So a slow broker gets few large requests, and a fast broker
+gets many small requests. A sender thread repeats three steps:
+1. It takes the batches that are ready to be sent.
+2. It sends these batches in as few requests as possible.
+3. It waits for a response, and then reads all responses that have arrived.
 
 Each leader has its own sender thread, so that a slow leader does not delay the batches for another leader.
 
@@ -11,8 +13,9 @@ For example, a broker answers each request within 5 ms, and an application sends
 request is in flight, the application sends 500 further records. The next request contains these 500 records.
 
 A sender thread can send the next request before the response to the previous request arrives. The broker handles the
-requests of a connection in the order in which they arrive. The window of a queue (module `batch`) limits the number of
-batches of one partition in flight. After the response, the module `completion` decides what happens to each batch.
+requests of a connection in the order in which they arrive. Each partition has a queue of batches. The queue's *window*
+is the number of its batches that can be in flight at the same time (module `batch`). When a response arrives, the
+module `completion` decides what happens to each batch of the request.
 
 Source: Kafka's `Sender`. Kafka has one sender thread for all leaders. HMB has one sender thread for each leader.
 """
@@ -164,7 +167,10 @@ class Sender(threading.Thread):
             self._post(grouped, version)
 
     def _encode(self, batch: ProducerBatch, version: int, producer: ProducerIdAndEpoch | None) -> bool:
-        """Encode a batch, and return True. If the broker is too old for the batch, give it up and return False."""
+        """Encode a batch, unless it is already encoded. Return True if the batch can be sent.
+
+        If the broker is too old for the batch, report to the application that the batch has failed, and return False.
+        """
         if batch.data is None:
             try:
                 data = self._encoding.encode(batch, version, producer, self.connection.address)

@@ -5,10 +5,11 @@ have joined. In the second half, it waits until the leader has sent the assignme
 *generation*. Between two rebalances, each member sends heartbeats. If the response to a heartbeat contains the error
 REBALANCE_IN_PROGRESS, the member joins again.
 
-A rebalance waits until all known members have joined, and until the clients with pending member ids have joined or
-their ids have expired. The longest rebalance timeout of all members limits this wait. After this time, the group
-removes each member that has not joined. Two modules make exceptions: `initial_delay` extends the first rebalance of a
-group, and `static_members` keeps the membership of clients that restart.
+A rebalance waits until all members have joined. It also waits for each pending member id until a client joins
+with this id, or until the id expires. The longest rebalance timeout of all members limits the whole wait. After
+this time, the group removes the members that have not joined. There are two special cases. The module
+`initial_delay` lets the first rebalance of a group wait longer. The module `static_members` lets a client
+restart without losing its membership.
 
 Each half of a rebalance has a deadline. In the first half, all members must send JoinGroup within the rebalance timeout
 (the join deadline). In the second half, all members must send SyncGroup within the same time (the sync deadline).
@@ -17,10 +18,10 @@ For example, a group with members A and B is Stable in generation 3. The rebalan
 and A sends JoinGroup at second 3. B has crashed, and its session ends at second 45, so the group removes B. Then all
 remaining members have joined, and A and C form generation 4.
 
-Three modules divide the work of a classic group. `ClassicGroup` in group.py decides who is a member: it handles all
-requests, and ends the sessions of silent members. `Rebalance` in this module decides when the next generation starts,
-and what its members receive. Both classes change one `ClassicState` (state.py), which contains the members and the
-generation.
+Three classes do the work of a classic group. `ClassicGroup` (group.py) handles all requests and decides who is
+a member. It removes members that have stopped sending heartbeats. `Rebalance` (this module) decides when the
+next generation starts, and what its members receive. `ClassicState` (state.py) contains the members and the
+generation. The other two classes change this state.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62.
 """
@@ -44,12 +45,12 @@ JOIN_AGAIN = "the group rebalances; join it again"
 class Rebalance:
     """Moves a classic group from one generation to the next.
 
-    - `_join_deadline` is the time until which members must send JoinGroup. It is None outside of the state
-      PreparingRebalance.
-    - `_sync_deadline` is the time until which the members of the current generation must send SyncGroup. When all of
-      them have sent it, or when a new rebalance starts, the deadline becomes None.
-    - While a request of a member waits for its response, the member's field `joining` (for JoinGroup) or `syncing` (for
-      SyncGroup) contains this request.
+    - `_join_deadline` is the time until which members must send JoinGroup. If the group is not in the state
+      PreparingRebalance, it is None.
+    - `_sync_deadline` is the time until which the members of the current generation must send SyncGroup. It becomes
+      None when all of them have sent SyncGroup, or when a new rebalance starts.
+    - A JoinGroup or SyncGroup request may have to wait for its response. While it waits, the request is stored in
+      the field `joining` or `syncing` of its member.
     """
 
     def __init__(self, state: ClassicState, initial_delay: int) -> None:
@@ -103,8 +104,8 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Remove the members that have not joined in time, and start the next generation with the others.
 
-        There are two exceptions. If a member joined during the initial delay, the group first waits for this delay once
-        more. If all remaining members are static and none of them has joined, the group waits for them once more.
+        There are two exceptions. If a member joined during the initial delay, the group waits for another delay. If
+        only static members are left and none of them has joined, the group waits for them until a new deadline.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
@@ -144,8 +145,9 @@ class Rebalance:
     def sync(self, call: Call, member: ClassicMember, assignments: Mapping[str, bytes], now: int) -> None:
         """Handle the SyncGroup request of a member of the current generation.
 
-        The request of the leader contains the assignments of all members. The requests of the other members wait until
-        the leader's request has arrived. Raises REBALANCE_IN_PROGRESS if the member must join again.
+        The leader's request contains the assignments of all members. The requests of the other members wait until the
+        leader's request has arrived. Raises REBALANCE_IN_PROGRESS if another rebalance has begun: the member must then
+        join again.
         """
         state = self._state
         if state.current is GroupState.PREPARING_REBALANCE:

@@ -1,9 +1,9 @@
 """Converts a classic group to a record of `__consumer_offsets`, and back.
 
-The record of a classic group contains the members of a generation with their assignments. After a restart of the
-broker, the coordinator restores the generation and the assignment of each member from this record. The members start
-new sessions, and the group needs no rebalance. A member can support several protocols, but the record contains only the
-protocol that the group uses.
+The record of a classic group contains the generation of the group, its members, and their assignments. After a
+restart of the broker, the coordinator restores the group from this record, so the group needs no rebalance. The
+session timeout of each member starts again from zero. A member can support several protocols, but the record
+contains only the member's metadata for the protocol that the group uses.
 
 Source: Kafka's `GroupCoordinatorRecordHelpers`.
 """

@@ -14,9 +14,11 @@ the collected records. If the result is COMMIT, the collected records become val
 A record of a transaction and a record outside all transactions can have the same key. If the transaction commits, only
 the record with the greater log offset is valid.
 
-For example, the log first contains a record of a transaction, with the committed offset 10 of weather-0. The next
-record does not belong to the transaction and contains the committed offset 20 of weather-0. The last record is the
-COMMIT marker of the transaction. The committed offset is 20, because the record with 20 has the greater log offset.
+In the following example, the log of a journal contains three records. The committed offset of weather-0 is then
+20, because record 2 has a greater log offset than record 1:
+1. A record of a transaction contains the committed offset 10 of weather-0.
+2. A record outside the transaction contains the committed offset 20 of weather-0.
+3. The COMMIT marker ends the transaction.
 
 Some transactions can still be open at the end of the journal's log. The broker replays the records of these
 transactions last, and passes the producer id of each record to the coordinator. Such a record contains a committed
@@ -103,8 +105,9 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
 def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]:
     """Read the log of a partition to its end, and yield all its records in log order. A tombstone has the value None.
 
-    Some records contain only a change of a state, and not the whole state. A coordinator with such records must apply
-    all changes in log order. Raises the errors of `newest_records`.
+    The records of some coordinators describe only what has changed, and not the whole new state. Such a coordinator
+    needs all records of a key, in log order. Records of an unknown type are skipped. Raises the errors of
+    `newest_records`.
     """
     records: list[Record] = []
 
@@ -119,7 +122,11 @@ def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]
 
 
 def _read_batches(log: Log, stop: threading.Event, take: Callable[[Batch], None]) -> None:
-    """Pass each batch of a log to `take`. If `take` raises KafkaError, repair the segment and read it again."""
+    """Pass each batch of a log to the function `take`, until the end of the log or until another thread sets `stop`.
+
+    If a batch is damaged, `take` raises KafkaError. The function then repairs the segment of this batch, and reads
+    on from the same offset. If `take` fails at this offset again, the function raises the error.
+    """
     offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:
         try:

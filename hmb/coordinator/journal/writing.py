@@ -1,16 +1,18 @@
-"""The journal of one coordinator. Many requests share one sync, and a restarted broker reads the records again.
+"""The journal of one coordinator: it writes the coordinator's changes to disk, and reads them after a restart.
 
-A partition of a journal has a queue and a log. Both contain the records in the same order, and the coordinator changes
-its memory in this order. (`hmb/coordinator/journal/__init__.py` explains the queue.) The memory changes only after the
-records are durable. A client therefore never receives a committed offset that a crash can undo.
+Each partition of a journal has a queue and a log. (`hmb/coordinator/journal/__init__.py` explains the queue.)
+Records go from the queue to the log in the same order. The coordinator changes its state in memory only after
+the records of a change are durable. It makes these changes in the order of the log. A crash of the broker
+therefore cannot undo a committed offset that a client has already received.
 
 The setting `log.flush.acks.all` decides when the records of a journal are *durable*. If the setting is true, they are
 durable when they are on disk. Otherwise they are durable when they are in the log. The same rule applies to the records
 that a producer sends to a topic with acks=all.
 
-The journal writes the records of a transaction in a batch of their own, which contains the id and the epoch of the
-producer. A marker ends the transaction. The marker passes through the same queue as the records, so the log contains it
-after all records of its transaction.
+A batch contains the id and epoch of only one producer. The journal therefore writes the records of a
+transaction in separate batches. A marker (commit or abort) ends the transaction. The coordinator adds the
+marker to the same queue as the records of the transaction. The marker therefore comes after these records in
+the log.
 
 Source: Kafka's `CoordinatorRuntime`.
 """
@@ -44,10 +46,13 @@ FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FE
 class Journal:
     """The journal of one coordinator. Thread-safe.
 
-    - The records of a partition are in the log in the order in which `enqueue` has added them to the queue.
-    - An entry can have a function `apply`, which runs only after the records of the entry are durable.
-    - Only a thread that holds the `write_lock` of a partition takes entries from the queue of this partition. When the
-      thread releases the lock, `done` of each of these entries is true.
+    Each partition of the journal has a queue. `enqueue` adds an entry to the queue, and an entry contains records.
+
+    - The records in a partition's log are in the same order as in its queue.
+    - An entry can have a function `apply`. The journal calls this function only after the records of the entry are
+      durable.
+    - A thread takes entries from a queue only while it holds the `write_lock` of the partition. Before the thread
+      releases the lock, it sets the field `done` of these entries to True.
     """
 
     def __init__(
@@ -99,9 +104,9 @@ class Journal:
         return self._partitions.active(self._partitions.number_for(id))
 
     def largest_batch(self, id: str) -> int:
-        """Return the largest size (bytes) that a batch may have in the partition to which `id` belongs.
+        """Return the maximum size of a batch, in bytes, in one partition of the journal.
 
-        Raises the errors of `check_coordinates`.
+        `id` selects the partition: it is, for example, a group id. Raises the errors of `check_coordinates`.
         """
         return self._partition(id).log.config.max_message_bytes
 
@@ -135,10 +140,14 @@ class Journal:
         return queued
 
     def write(self, queued: QueuedRecords) -> None:
-        """Wait until the records are durable. After an error, the coordinator does not apply the records.
+        """Wait until the records of `queued` are durable.
 
-        Raises NOT_COORDINATOR if the disk fails, and UNKNOWN_SERVER_ERROR if the records are too large. For a
-        transaction, also raises INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
+        If the write fails, the method raises an error, and the coordinator's state in memory does not change:
+
+        - NOT_COORDINATOR: the log cannot be written, for example because the disk has failed.
+        - UNKNOWN_SERVER_ERROR: the records are too large, or an unexpected error has occurred.
+        - INVALID_PRODUCER_EPOCH: the log has already seen a newer epoch of the transaction's producer.
+        - TRANSACTION_COORDINATOR_FENCED: the log has already seen a marker with a newer coordinator epoch.
         """
         if not queued.done:
             with queued.partition.write_lock:
@@ -152,9 +161,10 @@ class Journal:
         self.write(self.enqueue(id, records, apply))
 
     def write_all_queued(self, id: str) -> None:
-        """Write all queued records of the partition to which `id` belongs.
+        """Write all queued records of the partition to which the group `id` belongs.
 
-        The caller must hold the lock of the group `id`. So no other thread can add records of this group.
+        The caller must hold the lock of this group. While the caller holds the lock, no other thread can add records of
+        the group to the queue.
         """
         partition = self._partition(id)
         with partition.write_lock:
@@ -209,9 +219,10 @@ class Journal:
         return None
 
     def _coordinator_error(self, error: KafkaError | OSError) -> KafkaError:
-        """Return the error for the client if a write to the log raised `error`.
+        """Return the error for the client after a write to the log has raised `error`.
 
-        If the disk failed, return NOT_COORDINATOR, so that the client sends its request again.
+        If the log cannot be written, for example because the disk has failed, the result is NOT_COORDINATOR. After this
+        error, the client sends its request again.
         """
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
@@ -227,10 +238,11 @@ class Journal:
     ) -> None:
         """Load all partitions that existed when the broker started, one partition after the other.
 
-        `read` reads the records of a partition, and this method calls `replay` for each of them. By default, `read` is
-        the function `newest_records`: it returns the newest record of each key, and then the records of open
-        transactions. The coordinator calls this method in a separate thread. When another thread sets `stop`, this
-        method returns early.
+        For each partition, the method calls `read`, which yields records. It passes each record to `replay`. The
+        default for `read` is `newest_records`. This function yields the newest record of each key, and then the records
+        of open transactions.
+
+        The coordinator calls `load` in a separate thread. To end this thread early, another thread sets `stop`.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:
@@ -257,10 +269,12 @@ class Journal:
 
 
 def _batches(taken: Sequence[QueuedRecords], limit: int) -> Iterator[list[QueuedRecords]]:
-    """Divide entries of the journal's queue into batches of at most `limit` bytes. One entry is never divided.
+    """Divide the entries of the journal's queue into batches of at most `limit` bytes.
 
-    Each entry that belongs to a transaction becomes a separate batch, because a batch contains only one producer's id
-    and epoch.
+    An entry is never divided. If a single entry is larger than `limit`, its batch is also larger.
+
+    Each entry of a transaction gets a separate batch, because a batch contains the id and epoch of only one
+    producer.
     """
     together: list[QueuedRecords] = []
     room = limit - RECORD_BATCH_OVERHEAD

@@ -1,13 +1,14 @@
 """The records of `__consumer_offsets` that restore the streams groups after a restart.
 
-Like a KIP-848 group, a streams group is stored in several records, one for each object. The module
-`hmb.coordinator.journal.records` explains what the key and the value of a record are:
+Like a group of the new consumer protocol (KIP-848), a streams group is stored in several records. Each record
+contains one object, for example one member. The module `hmb.coordinator.journal.records` explains the keys and
+the values of these records:
     type      object            key -> value
     17        the group         group -> group epoch, topology epoch (-1 while topics are missing), settings
     19        a member          group, member -> its client, its process and its address for queries
     20        the assignment    group -> the epoch and the time of the target assignment
     21        a target          group, member -> the tasks that the member will own
-    22        a current state   group, member -> the member's epoch, its tasks, and the tasks to give up
+    22        a current state   group, member -> the member's epoch, its tasks, and the tasks it must give up
     23        the topology      group -> the parts of the application and their topics
 
 Source: KIP-1071; the JSON definitions in the jar of kafka-group-coordinator 4.3.0.
@@ -24,9 +25,11 @@ Subtopology = StreamsGroupHeartbeatRequest.Topology.Subtopology
 
 
 class StreamsGroupMetadataValue(Value, flexible="0+"):
-    """The group epoch, a hash of the topology's topics, and the settings of the last assignment.
+    """The epoch of a streams group, a hash of its topics, and the settings of its last assignment.
 
-    If all topics of the topology exist, `validated_topology_epoch` is the epoch of the topology. Otherwise it is -1.
+    `metadata_hash` is computed from the names, ids and partition counts of the topics that the application uses.
+    `last_assignment_configs` contains the settings with which the coordinator computed the last assignment. If all
+    topics of the topology exist, `validated_topology_epoch` is the epoch of the topology. Otherwise it is -1.
     """
 
     class LastAssignmentConfig(Struct):
@@ -95,10 +98,10 @@ class StreamsGroupTargetAssignmentMemberKey(Key, record_type=21, value=StreamsGr
 
 
 class StreamsGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
-    """The epoch and the current assignment of one member.
+    """The epoch of one member, the tasks that it has, and the tasks that it must give up.
 
-    A `TaskIds` object with active tasks also contains `assignment_epochs`: for each task, the epoch in which the member
-    received it.
+    Each `TaskIds` object contains the tasks of one subtopology. For active tasks, the object also contains
+    `assignment_epochs`: for each task, the epoch in which the member received the task.
     """
 
     class TaskIds(Struct):

@@ -1,16 +1,17 @@
-"""Ends hanging transactions: a hanging transaction is open in a log, but the coordinator has already ended it.
+"""Ends hanging transactions: transactions that are open in a log, although the coordinator has already ended them.
 
-A consumer that reads only committed records cannot read past the first open transaction of a log. The consumer waits
-until the coordinator writes the marker that ends the transaction. If the disk loses a marker that was already written,
-the coordinator does not write the marker again, and the consumer waits forever.
+A transaction is open in a log until the log contains the marker that ends the transaction. A consumer that reads only
+committed records cannot read past the first open transaction of a log. It waits until the coordinator has written the
+marker. If the disk later loses this marker, the transaction is open again. The coordinator does not write the marker
+again, so the consumer waits forever.
 
-Consumers could wait forever for the end of a hanging transaction. At each start, the broker therefore looks for hanging
-transactions: it compares the open transactions of all logs with the state of the coordinator. If a transaction is open
-in a log, but not open in the coordinator's state, the broker writes a new marker into the log:
-- The broker writes a COMMIT marker if the coordinator's state shows that this producer has committed this transaction.
-  To recognize the transaction, the broker compares the epochs in the log and in the state (`_is_committed`).
-- In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
-  not receive its records.
+At each start, the broker therefore looks for hanging transactions. It compares the open transactions of all logs with
+the state of the coordinator. If a transaction is open in a log, but not in the coordinator's state, the broker writes
+a new marker into the log:
+- The marker is COMMIT if the coordinator's state shows that the transaction was committed. The broker compares the
+  epoch in the log with the epoch in the state to check that both belong to the same transaction (`_is_committed`).
+- Otherwise, the result of the transaction is unknown. The marker is then ABORT, so that consumers do not receive
+  records that may never have been committed.
 
 For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit and epoch 3
 for producer 7. Then a disk error destroys the COMMIT marker in the log of the partition weather-0, so the transaction
@@ -55,9 +56,10 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Yield each hanging transaction, with the marker that ends it.
+    """Yield each hanging transaction, together with the marker that ends it.
 
-    `found` contains the open transactions in the logs, and `known` contains the coordinator's transactional ids.
+    A transaction hangs if it is open in a log, but not in the coordinator's state. `found` contains the open
+    transactions in the logs. `known` contains the coordinator's state for each transactional id.
     """
     by_producer = {transaction.producer_id: transaction for transaction in known}
     for each in found:
@@ -73,11 +75,12 @@ def hanging(
 
 
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
-    """Return whether `found` is the last transaction of its producer and was committed.
+    """Return whether the coordinator has committed the transaction `found`, which is open in a log.
 
-    With transaction version 2, the coordinator adds 1 to the producer's epoch when a transaction ends. The stored epoch
-    can therefore be greater by 1 than the epoch of the transaction's records. For example, the records in the log have
-    epoch 3, and the coordinator has stored epoch 4.
+    `transaction` is the last transaction that the coordinator has stored for this producer. The function compares
+    epochs to find out whether `found` is this transaction. The stored epoch can be greater by 1, because the
+    coordinator adds 1 to it at the end of a transaction (in transaction version 2). For example, the records in the
+    log have epoch 3, and the coordinator has stored epoch 4.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

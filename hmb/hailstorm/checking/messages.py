@@ -23,9 +23,10 @@ def show(value: Any) -> str:
 
 
 def show_difference(one: Any, other: Any) -> str:
-    """Return a text with two values that differ.
+    """Return a text that shows the difference between two values, for example "1 or 2".
 
-    If both values are maps, the text contains only the first entry that differs, with its key and its two values.
+    If both values are maps, the text shows only the first entry that differs. For example, "['a'] is 1 or 2" means
+    that the key 'a' has the value 1 in one map, and 2 in the other.
     """
     keys: list[Any] = []
     while isinstance(one, Mapping) and isinstance(other, Mapping):

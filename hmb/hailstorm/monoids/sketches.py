@@ -6,11 +6,12 @@ The state of each sketch is a map. The three sketches answer these questions:
     CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
     Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
 
-The three sketches inherit the merge of states from `MapOf`, so neither the order nor the grouping of merges changes the
-result. After a crash, a topology processes some tuples again, perhaps in another order. A sketch then still returns the
-same estimate, digit for digit. Hailstorm requires this property, but some faster sketches of other libraries do not
-have it. For example, the quantile sketch KLL of the library `datasketches` drops values at random. Its error is small,
-but its estimate after a crash differs from the estimate of a run without a crash.
+The three sketches merge states with the method of `MapOf`. The result does not depend on the order in which the
+states are merged. After a crash, a topology processes some tuples again, perhaps in another order. The estimate
+of a sketch is then exactly the same as in a run without a crash. Hailstorm requires this. Some sketches in
+other libraries are faster, but do not guarantee it. For example, the quantile sketch KLL of the library
+`datasketches` drops values at random. Its error is small, but its estimate after a crash can differ from the
+estimate without a crash.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -41,16 +42,19 @@ def stable_hash(value: Any, salt: int = 0) -> int:
 
 
 class HyperLogLog(MapOf):
-    """An estimate of the number of different values.
+    """Estimates how many different values have occurred.
 
-    The sketch computes the hash of each value. The first `precision` bits of the hash are the number of a *register*.
-    The *rank* of the value is the position of the first 1 in the other bits of the hash. A state maps each register to
-    the highest rank among its values.
+    The sketch computes a hash of 64 bits for each value. The first `precision` bits of the hash are the number of a
+    *register*. The *rank* of the value is the position of the first 1 in the remaining bits. For example, the rank
+    is 3 if these bits begin with 001. A state maps each register to the highest rank of all values that belong to
+    this register.
 
-    Half of all hashes have the rank 1, a quarter have the rank 2, and one of 2**r hashes has the rank r. A register
-    with the highest rank r has therefore probably received about 2**r different values. Equal values have the same
-    hash, so a repeated value changes nothing. The sketch computes its estimate from the ranks of all registers. The
-    standard error is 1.04 / sqrt(2**precision), which is 1.6 % for the default precision.
+    Half of all hashes have the rank 1, a quarter have the rank 2, and one of 2**r hashes has the rank r. If the
+    highest rank of a register is r, about 2**r different values therefore belong to this register. A repeated value
+    has the same hash again, so it does not change the state.
+
+    The sketch computes its estimate from the ranks of all registers. The standard error is 1.04 /
+    sqrt(2**precision). For the default precision, this is 1.6 %.
     """
 
     def __init__(self, precision: int = 12) -> None:
@@ -83,9 +87,10 @@ class HyperLogLog(MapOf):
 
 
 def _sigma(x: float) -> float:
-    """Return x plus the sum of x**(2**k) * 2**(k-1) over k = 1, 2, 3 ...
+    """Return x plus the sum of x**(2**k) * 2**(k-1) for k = 1, 2, 3 and so on.
 
-    This sum corrects the estimate for empty registers. x is the share of registers that are empty.
+    `x` is the number of empty registers divided by the number of all registers. HyperLogLog uses the result to
+    correct its estimate for the empty registers.
     """
     if x == 1:
         return math.inf
@@ -100,8 +105,8 @@ def _sigma(x: float) -> float:
 def _tau(x: float) -> float:
     """Return the correction of HyperLogLog's estimate for registers that have the highest possible rank.
 
-    The registers are the entries of a HyperLogLog state, and each register has a rank. `x` is the share (0 to 1) of
-    the registers whose rank is below the highest possible rank.
+    A state of HyperLogLog maps registers to ranks. To compute `x`, count the registers whose rank is below the
+    highest possible rank, and divide this number by the number of all registers.
     """
     if x in (0, 1):
         return 0.0
@@ -114,12 +119,16 @@ def _tau(x: float) -> float:
 
 
 class CountMin(MapOf):
-    """Estimates of how often each value occurred. An estimate is never too low. A state maps cells to counts.
+    """Estimates how often each value has occurred. An estimate is never too low, but it can be too high.
 
-    The sketch is a table of `depth` rows with `width` cells each. Each value adds 1 to one cell in every row. Other
-    values can add to the same cell, so the count of a cell can be too high. The estimate for a value is therefore the
-    smallest count among its cells. Let N be the number of all values. With a probability of at least 1 - e**-depth, the
-    estimate exceeds the true count by at most N * e / width.
+    A state is a table of counts with `depth` rows and `width` cells in each row. A hash function selects one cell
+    in each row for a value. When the value occurs, each of these cells grows by 1.
+
+    The same cell can also count other values, so its count can be too high. The estimate for a value is therefore
+    the smallest count in the cells of this value.
+
+    Let N be the total number of counted values. With a probability of at least 1 - e**-depth, an estimate is too
+    high by at most N * e / width.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:
@@ -142,11 +151,15 @@ class CountMin(MapOf):
 
 
 class Quantiles(MapOf):
-    """Estimates of the quantiles of numbers, for example the median. A state maps buckets to counts.
+    """Estimates the quantiles of numbers, for example the median. A state counts how many numbers are in each bucket.
 
-    Bucket i of the positive numbers holds the numbers in (g**(i-1), g**i], with g = (1 + error) / (1 - error). For a
-    number x in a bucket, the sketch returns the middle of this bucket. The middle differs from x by at most `error`
-    times x. The key of a bucket is (1, i) for positive numbers, (-1, i) for negative numbers, and (0, 0) for 0.
+    A *bucket* is an interval of numbers. Let g be (1 + error) / (1 - error). Bucket i of the positive numbers
+    contains the numbers that are greater than g**(i-1) and at most g**i. The sketch does not store the numbers. It
+    uses the same value for all numbers in a bucket: 2 * g**i / (g + 1). For a number x in the bucket, the error of
+    this value is at most `error` times x.
+
+    A state maps the keys of buckets to counts. The key is (1, i) for positive numbers, (-1, i) for negative
+    numbers, and (0, 0) for the number 0.
     """
 
     def __init__(self, error: float = 0.01) -> None:
@@ -158,9 +171,9 @@ class Quantiles(MapOf):
         self._log = math.log(self.base)
 
     def lift(self, value: Any) -> dict[tuple[int, int], int]:
-        """Return a map with one entry, which maps the bucket of the number `value` to the count 1.
+        """Return the state for a single number: it maps the bucket of `value` to the count 1.
 
-        A bucket is an interval of numbers. Raises ValueError for NaN and infinity.
+        A bucket is an interval of numbers. Raises ValueError if `value` is NaN or infinity.
         """
         if not math.isfinite(value):
             raise ValueError(f"{value} has no rank among numbers: leave it out in `convert` or `transform`")
@@ -169,9 +182,10 @@ class Quantiles(MapOf):
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
 
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
-        """Return an estimate of the `q` quantile: a share `q` (0 to 1) of all numbers is at or below this value.
+        """Return an estimate of the `q` quantile of the numbers, or None if the state is empty.
 
-        For example, `q` = 0.5 returns the median. The method returns None for an empty state.
+        `q` is between 0 and 1. For example, `q` = 0.5 returns the median: half of the numbers are at or below the
+        median. For `q` = 0.99, 99 % of the numbers are at or below the result.
         """
         left = q * (sum(state.values()) - 1)
         for sign, exponent in sorted(state, key=lambda key: (key[0], key[0] * key[1])):

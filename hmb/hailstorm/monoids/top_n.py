@@ -1,18 +1,19 @@
 """`TopN` keeps the n keys with the largest values. Of two values of the same key, it keeps the larger one.
 
-A state of `TopN` is a map from keys to values. After each merge, `TopN` keeps only the n largest entries of the map, so
-the size of the map is bounded. For this reason, `TopN` must not add two values of the same key. In the following
-counterexample, a merge adds the values of a key, and then keeps only the largest entry (n = 1). The result depends on
-the grouping of the merges, so such a merge is not associative. The states a, b and c count words:
+A state of `TopN` is a map from keys to values. After each merge, `TopN` keeps only the n entries with the
+largest values, so a state never has more than n entries. If two states contain the same key, `TopN` must not
+add the two values: a merge that adds values and then drops entries is not associative. The following example
+shows this for n = 1. The states a, b and c count words:
     a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
     merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
-On the first line, the inner merge drops `fog` with its count of 4, so the outer merge cannot add this 4.
+The two lines have different results. On the first line, merge(a, b) drops `fog` and its count of 4, so the
+second merge cannot add this 4.
 
-When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. It may then drop a key
-without harm. `TopN` drops a key only if n other keys have larger values, and the values in a state never become
-smaller. The dropped key can therefore return only with a new value that is larger than its dropped value. The maximum
-of the two values is the new value, so the result does not need the dropped value.
+When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. `TopN` can then
+safely forget the value of a key that it drops. It drops a key only if n other keys have larger values, and the
+values in a state never become smaller. So the dropped key can return to the state only with a larger value.
+This larger value is the maximum, whether `TopN` still knows the dropped value or not.
 
 `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
 counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.

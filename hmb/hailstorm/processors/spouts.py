@@ -1,9 +1,9 @@
 """The state machine of a spout: it makes tuples from the records of one partition, and pauses for snapshots.
 
-A driver (a runner or the simulation) reads the spout's partition, and calls `take` with records and with the next
-offset to read. Some offsets have no record to read, for example the offset of a transaction marker, or of a record that
-log compaction has removed. The next offset to read moves past such offsets. The spout's low water mark and the clocks
-of snapshots therefore also move past them.
+A driver (a runner or the simulation) reads the spout's partition. It passes the records and the next offset to read to
+the spout's method `take`. Some offsets have no record, for example the offset of a transaction marker, or of a record
+that log compaction has removed. The next offset to read is always after such offsets. The spout uses it for its low
+water mark, and for the clocks of snapshots. So these also move past offsets without a record.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hmb.hailstorm.topology import Processor, Processors
 class SpoutMachine:
     """Runs the spout of one partition during one epoch: it turns records into tuples, and pauses for snapshots.
 
-    position      the next offset to read
-    is_flowing    whether the spout may read records now; False while the spout is paused
-    dead_letters  (record, error) of the records for which the user's function `convert` raised an error, and which
-                  are not yet sent to the dead-letter topic
-    dead_count    the number of dead letters since the topology's first start; a replay counts none of them twice
-    late          (offset, event time) of the late records that are not yet logged
+    A *dead letter* is a record for which the user's function `convert` raised an error.
+
+    position      the next offset to read is_flowing    whether the spout may read records now; False while the
+    spout is paused dead_letters  (record, error) for each dead letter that is not yet in the dead-letter topic
+    dead_count    the number of dead letters since the topology's first start; a replay does not count a record
+    again late          (offset, event time) for each late record that is not yet logged
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
@@ -69,7 +69,10 @@ class SpoutMachine:
         self._times.newest, self._times.late, self.dead_count = SpoutSnapshot.from_value(value)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: continue to read, pause, or request a save."""
+        """Follow the negotiator's newest decision: read records, pause, or request that this spout's state is saved.
+
+        The negotiator decides when the topology takes a snapshot. `master` contains its newest decision in this epoch.
+        """
         self.is_flowing = master.lets_spouts_flow
         self.report.position = None if self.is_flowing else self.position
         self.report.seen = master.number
@@ -80,7 +83,7 @@ class SpoutMachine:
                 self.save = SaveRequest(master.clock, snapshot)
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Report the end of a save. `error` is None if the save succeeded."""
+        """Report whether the snapshot at `clock` was saved. If it was not saved, `error` is the error message."""
         self.save = None
         if error is None:
             self.report.stored = clock
@@ -88,9 +91,12 @@ class SpoutMachine:
             self.report.not_saved = (clock, error)
 
     def take(self, records: Sequence[ConsumerRecord], next_offset: int) -> None:
-        """Send the tuples of these records, and a low water mark at `next_offset`.
+        """Convert records to tuples, and send the tuples to the next processors.
 
-        Raises UserCodeError if `convert` raises.
+        Also send a low water mark: all later tuples come from records at or above `next_offset`.
+
+        Raises UserCodeError if `convert` raises an exception and the spout has no dead-letter topic, or if `event_time`
+        raises an exception. Raises TopologyError if `event_time` does not return a number.
         """
         tuples, offsets = self._converted(records)
         if self.spout.event_time is not None:
@@ -100,10 +106,10 @@ class SpoutMachine:
             self._emit(tuples, offsets)
 
     def idle(self) -> None:
-        """Report to the next processors that this partition is idle: it has had no new record for some time.
+        """Tell the next processors that this partition is idle: it has had no new records for some time.
 
-        The bolts then close windows of event time without waiting for this partition. If the spout has already reported
-        this, or if it has no event times, do nothing.
+        The bolts then close their event-time windows without waiting for this partition. The method does nothing if it
+        has already reported that the partition is idle. It also does nothing if the spout does not use event times.
         """
         if self.spout.event_time is not None and not self._is_idle:
             self._is_idle = True

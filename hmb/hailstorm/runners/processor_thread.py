@@ -1,23 +1,25 @@
 """The loop of one processor: take input from the mailbox, call the processor's state machine, send its outbox.
 
-Each processor (a spout, bolt or sink) has a thread. Each processor also has a *mailbox* for input from other threads,
-and a *state machine*, which processes tuples. The *negotiator* controls all processors: it writes its decisions, the
-*master state*, into a *registry*, and reads the reports of the processors there. The thread repeats four steps:
-    1. take the next item from the mailbox: tuples from another processor, a new master state, or the result of a save;
-       if the mailbox is empty, a spout that is not paused reads records from its partition
-    2. pass the item to the state machine; if a master state starts the topology again, make a new state machine first
-    3. send the outputs of the state machine to the next processors, send dead letters (records that a spout could not
-       convert) to their topic, and begin a save if the state machine requests one
-    4. write the report of the processor into the registry if the report has changed
+Each processor (a spout, bolt or sink) has a thread, a *mailbox* and a *state machine*. Other threads put input
+into the mailbox, and the state machine processes tuples. The *negotiator* controls all processors. It writes
+its decisions, the *master state*, into a *registry*, and reads there the reports of the processors. The thread
+of a processor repeats four steps:
+    1. Take the next item from the mailbox: tuples from another processor, a new master state, or the result of
+       a save. If the mailbox is empty, a spout that is not paused reads records from its partition.
+    2. Pass the item to the state machine. If a master state starts the topology again, create a new state
+       machine first.
+    3. Send the outputs of the state machine to the next processors. Send dead letters (records that a spout
+       could not convert) to their topic. If the state machine asks for a save of its state, begin the save.
+    4. If the report of the processor has changed, write it into the registry.
 
 A restart cannot repair some errors, for example a mistake in the user's code. The processor publishes such an error as
 the `failure` in its report. The negotiator, which leads the topology, then ends the topology. All other errors may
 disappear after a restart, for example when a database answers again. Such an error ends only the thread of the
 processor. The negotiator then begins a new epoch, and the runner starts the processor again.
 
-A processor that fails at the end of the topology is not started again. A sink that holds outputs back writes its last
-outputs only when the topology has ended. If this write fails, the exception ends the thread, and the runner reports
-this exception as the error of the run.
+Some sinks keep their outputs in memory, and write the last outputs only when the topology has ended. If this
+write fails, the exception ends the thread. The processor is not started again, because the topology has already
+ended. The runner reports the exception as the error of the run.
 """
 
 from __future__ import annotations
@@ -108,7 +110,10 @@ class ProcessorThread(threading.Thread):
             self._release()
 
     def step(self) -> None:
-        """Take payloads or a notice from the mailbox, pass them to the state machine, and send the results."""
+        """Do the next work of this processor, then send the outputs of its state machine and publish its report.
+
+        The next work is to process an item from the mailbox. If the mailbox is empty, a spout reads records instead.
+        """
         work = self._next_work()
         try:
             self._do(work)
@@ -229,7 +234,10 @@ class ProcessorThread(threading.Thread):
         self._publish()
 
     def _is_obsolete(self) -> bool:
-        """Return whether the payloads in the outbox are obsolete: a newer epoch has begun, or the thread ends."""
+        """Return whether this processor must not send its payloads any more.
+
+        This is so if a newer epoch of the topology has begun, or if this thread has to stop.
+        """
         return self._is_stopped or self._mailbox.newest_epoch > self._participant.report.epoch
 
     # -- saving
@@ -332,9 +340,9 @@ class ProcessorThread(threading.Thread):
     def _publish(self) -> None:
         """Write the report of this processor into the registry, if the report has changed.
 
-        Every FIGURES_INTERVAL seconds, the method first updates the figures in the report. Raises SessionExpiredError
-        if the session with the registry has ended before the end of the topology. Without a session, the processor
-        receives no more commands, so it must not continue.
+        Every FIGURES_INTERVAL seconds, the method first updates the processor's figures in the report. Raises
+        SessionExpiredError if the session with the registry has ended, but the topology has not. Without a session, the
+        processor would receive no more commands, so it must stop.
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:

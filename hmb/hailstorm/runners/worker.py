@@ -48,10 +48,10 @@ class Worker:
             thread.start()
 
     def wait(self) -> None:
-        """Wait until the topology has ended. If a processor crashes, raise its exception.
+        """Wait until the topology has ended. If a processor crashes before that, raise its exception at once.
 
-        If a processor fails while the topology ends, wait until the other processors have ended, because these may
-        still write their last outputs. Then raise the exception.
+        A processor can also fail while the topology ends. The method then first waits for the other processors, because
+        they may still be writing their last outputs. After that, it raises the exception.
         """
         while any(thread.is_alive() for thread in self.threads):
             self._raise_crash(thread for thread in self.threads if not thread.has_ended)

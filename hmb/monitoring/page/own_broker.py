@@ -1,9 +1,9 @@
 """Serves the page of a broker that runs in this process.
 
-When a user opens a segment, a batch or a look-up on the page, the page sends a request to one of the routes of this
-module. The address in the request names a partition, for example
-`/batch?topic=orders&partition=0&segment=8021&position=5000`. A request that names a missing topic, segment or offset
-gets the status 404 and a JSON object with the reason.
+On the page, a user can open a segment or a batch, or look up an offset or a timestamp. The page then sends a
+request to one of the routes in this module. The address of the request names a partition, for example
+`/batch?topic=orders&partition=0&segment=8021&position=5000`. If the topic, the partition, the segment or the
+offset does not exist, the response has the status 404. It contains a JSON object with the reason.
 """
 
 from __future__ import annotations

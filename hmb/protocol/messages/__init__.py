@@ -3,13 +3,13 @@
 A class declares all versions of its message, with one line for each field (see `hmb.protocol.schema`). Classes and
 fields have the same names as in Kafka's message definitions.
 
-This module finds the classes of an API by name, without a table. For example, the classes of `ApiKey.LIST_OFFSETS` are
-`ListOffsetsRequest` and `ListOffsetsResponse` in `list_offsets.py`. The module imports this file when the API is first
-used.
+This module finds the file and the classes of an API by the name of the API. For example, the API `ApiKey.LIST_OFFSETS`
+has the file `list_offsets.py`, with the classes `ListOffsetsRequest` and `ListOffsetsResponse`. The module imports the
+file of an API only when the API is used for the first time.
 
-The folder `messages` itself is the list of the APIs: when Python imports this module, the module reads the names of the
-folder's files into `API_KEYS`. To add the messages of an API, it is therefore enough to add a file. (The broker also
-needs a handler of this API, a file in hmb/broker/handlers.)
+The module has no written list of the APIs. When Python imports this module, it builds the list `API_KEYS` from the
+names of the files in the folder `messages`. To add the messages of an API, you therefore only add a file to this
+folder. (The broker also needs a handler for the API: a file in hmb/broker/handlers.)
 
 Read these files first: `produce`, `fetch`, `metadata`, `join_group`, `sync_group`. All other files follow the same
 pattern.
@@ -28,9 +28,9 @@ API_KEYS = sorted(ApiKey[module.name.upper()] for module in pkgutil.iter_modules
 
 
 def api_name(api_key: int) -> str:
-    """Return the name of an API in the spelling of Kafka's documentation, for example "ListOffsets".
+    """Return the name of an API as Kafka's documentation writes it, for example "ListOffsets".
 
-    Kafka has no API for some numbers. The name of such a number is, for example, "api key 99".
+    If Kafka has no API with this key, return a text such as "api key 99".
     """
     try:
         return ApiKey(api_key).name.title().replace("_", "")

@@ -1,9 +1,9 @@
 """ConsumerGroupHeartbeat (68): join a group, stay in it, or leave it, with the consumer protocol (KIP-848).
 
-In the consumer protocol, a member sends only this kind of request, at regular intervals. The broker assigns the
-partitions, and the response contains the member's assignment. During a rebalance, each member first gives up the
-partitions that it loses, and continues to read its other partitions. If a field has not changed since the member's last
-heartbeat, the field may be null.
+In the consumer protocol, a member needs only this request to take part in the group, and sends it at regular
+intervals. The broker assigns the partitions, and sends a member's assignment in the response. During a rebalance, each
+member gives up only the partitions that it loses, and continues to read the others. In a request, a field may be null
+if its value has not changed since the member's last heartbeat.
 """
 
 from typing import ClassVar
@@ -15,11 +15,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """The topics that a member subscribes to, and the partitions that it owns.
+    """The topics that a member subscribes to, and the partitions that the member owns.
 
-    A member sends the epoch 0 to join the group, and the epoch -1 to leave it. A static member sends -2 if it leaves
-    and will soon return. Version 1 adds subscriptions by regular expression. From version 1 on, the member chooses its
-    own id (KIP-1082).
+    - To join the group, a member sends the epoch 0.
+    - To leave the group, it sends the epoch -1. A static member that will soon return sends -2 instead.
+    - Version 1 adds subscriptions by regular expression. From this version on, the member chooses its own member id
+      (KIP-1082).
     """
 
     FIRST_VERSION_OF_OWN_IDS: ClassVar[int] = 1

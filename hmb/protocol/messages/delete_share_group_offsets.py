@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteShareGroupOffsetsRequest(Request, api_key=ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions="0", flexible="0+"):
-    """A share group, and the topics whose offsets the broker deletes from this group."""
+    """A request to delete the offsets of a share group in some topics."""
 
     class DeleteShareGroupOffsetsRequestTopic(Struct):
         topic_name: str = t.string()

@@ -6,9 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeClientQuotasRequest(Request, api_key=ApiKey.DESCRIBE_CLIENT_QUOTAS, versions="0-1", flexible="1+"):
-    """A filter for quotas. Each component is a condition for one entity type: user, client-id or ip.
+    """A request to list the quotas that match a filter.
 
-    Version 1 uses the flexible encoding (KIP-482).
+    The filter is a list of `components`. Each component is a condition for one type of entity: user, client-id or
+    ip. Version 1 uses the flexible encoding (KIP-482).
     """
 
     class ComponentData(Struct):
@@ -27,10 +28,10 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
 
     class EntryData(Struct):
         class EntityData(Struct):
-            """One part of the entity that a quota limits. For example, an entity can consist of a user and a client-id.
+            """One part of an entity that has a quota. For example, an entity can consist of a user and a client-id.
 
-            If `entity_name` is null, this part means the default of its type. For example, the quota of the default
-            user limits each user who has no quota of their own.
+            If `entity_name` is null, the part is the default user, the default client-id or the default ip. For
+            example, the quota of the default user applies to each user who has no quota of their own.
             """
 
             entity_type: str        = t.string()

@@ -1,12 +1,13 @@
 """ShareFetch (78): acquire records of a share group, and acknowledge records that were acquired before (KIP-932).
 
-The broker chooses the records for a member of a share group. The response contains whole record batches, and the list
-`acquired_records`. Only the records in this list are acquired for the member. The member has to ignore all other
-records in the batches.
+The broker chooses the records for a member of a share group. The response contains whole record batches. A batch can
+also contain records that are not for this member. The list `acquired_records` shows which records the member has
+acquired. The member must ignore all other records.
 
-In a *share session*, the broker remembers the partitions that the member reads. The first request of the session has
-the session epoch 0 and names all partitions. A later request names only new partitions, and partitions for which it
-contains acknowledgements.
+The broker remembers the partitions that a member reads. A member therefore does not have to list all its partitions in
+every request. The broker stores them in a *share session*. The first request of a session has the session epoch 0 and
+lists all partitions. A later request lists only two kinds of partitions: new ones, and those whose records the member
+acknowledges.
 """
 
 from uuid import UUID
@@ -19,10 +20,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ShareFetchRequest(Request, api_key=ApiKey.SHARE_FETCH, versions="1-2", flexible="0+"):
-    """The partitions from which a member wants records, and acknowledgements of records.
+    """The partitions from which a member wants records, and the member's acknowledgements of earlier records.
 
-    Version 1 adds a limit on the number of records. Version 2 adds the acquire mode (KIP-1206) and acknowledgements of
-    the type Renew (KIP-1222). Kafka 4.0 had version 0 for early access, with a limit of bytes for each partition.
+    - Version 0 belongs to the early access in Kafka 4.0, and HMB does not support it. It limits the bytes of each
+      partition.
+    - Version 1 limits the number of records (`max_records`).
+    - Version 2 adds `share_acquire_mode` (KIP-1206). It also adds the acknowledgement type Renew, with which a
+      member keeps a record for longer (KIP-1222).
     """
 
     class FetchTopic(Struct):

@@ -8,8 +8,12 @@ from hmb.protocol.schema import Request, Response, Struct
 class UpdateFeaturesRequest(Request, api_key=ApiKey.UPDATE_FEATURES, versions="0-2", flexible="0+"):
     """The new version of each feature. A version below 1 switches the feature off.
 
-    In version 1, `upgrade_type` replaces `allow_downgrade`: 1 allows only a higher version, 2 allows a lower version if
-    no metadata is lost, and 3 allows any lower version. Version 1 also adds `validate_only` (KIP-584).
+    Version 1 of the request adds `validate_only`, and replaces `allow_downgrade` by `upgrade_type` (KIP-584). The
+    values of `upgrade_type` are:
+
+    - 1: the new version of the feature must be higher than the old version.
+    - 2: the new version may also be lower, but only if no metadata is lost.
+    - 3: the new version may also be lower, even if metadata is lost.
     """
 
     class FeatureUpdateKey(Struct):

@@ -2,14 +2,15 @@
 
 If you read HMB for the first time, skip this folder.
 
-The module `hmb.records.record` is written to be easy to read, and not to be fast. To decode one record, Python executes
-about 100 bytecodes, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
-matters. Most modules of this folder do the work of `decode_records` for one purpose, and skip the fields that this
-purpose does not need. The module `value_runs` encodes records, as `append_record` does.
+The module `hmb.records.record` is easy to read, but not fast. To decode one record, Python executes about 100
+bytecodes, most of them in calls of `read_varint`. A batch can contain thousands of small records, so this takes
+too long. Most modules of this folder do the same work as the function `decode_records`, but each module does it
+for one purpose. It skips the fields that this purpose does not need. The module `value_runs` encodes records,
+as `append_record` does.
 
-This table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes
-and a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
-`hmb.records.record` needs for the same result:
+This table shows how long a fast module needs for one record. The column "readable" shows how long
+`hmb.records.record` needs for the same work. We measured both on one shared core with CPython 3.11. The batch
+had 5000 records, each with a key of 8 bytes and a value of 100 bytes:
     module               purpose                                    fast     readable
     `consumer_records`   records for a consumer                     2.1 us   3.8 us
     `columns`            Arrow columns for a consumer               0.5 us   5.0 us
@@ -24,9 +25,10 @@ The module `batch_check` decodes no records. It checks batches after a crash. It
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.
 
-All fast decoders except `raw_records` work in the same way. Such a decoder can decode only *plain* records: records
-without unusual lengths or numbers. Nearly all batches contain only plain records. When the decoder finds a record that
-is not plain, it stops. A slower decoder then decodes all the records again:
+All fast decoders except `raw_records` work in the same way. Such a decoder can decode only *plain* records:
+records without unusual lengths or numbers. Nearly all batches contain only plain records. When the decoder
+finds a record that is not plain, it stops. The caller then uses a slower decoder for all records of the batch.
+Each fast decoder has its own slower decoder:
     after `consumer_records`   the readable decoder, `hmb.records.record`
     after `compaction`         `raw_records`, which can decode all records
     after `columns`            `consumer_records`
@@ -35,12 +37,12 @@ A fast decoder stops at a damaged record, and does not report the damage. A slow
 again, and raises the error. So only the decoders `hmb.records.record` and `raw_records` contain error messages. Tests
 compare the results of each fast module with the results of `hmb.records.record`, for valid and for damaged bytes.
 
-Read in this order:
-- `plain`             tables and an exception for all fast decoders
+Read the modules in this order:
+- `plain`             tables and an exception that other modules use
 - `consumer_records`  the simplest example of a fast decoder
 - `raw_records`       finds the positions of each record and its parts
 - `compaction`        finds the keys and the bytes of records
 - `columns`           converts records to Arrow columns, with numpy
 - `value_runs`        the only encoder in this folder
-- `batch_check`       checks a batch after a crash; decodes only the header
+- `batch_check`       checks a batch after a crash, and decodes only its header
 """

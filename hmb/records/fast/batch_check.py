@@ -1,8 +1,9 @@
 """Checks a record batch without creating a `RecordBatch`, for a broker that starts after a crash.
 
-After a crash, the broker checks the length, the CRC and the number of records of each batch in a segment. A segment of
-1 GiB may contain a million small batches. `RecordBatch.parse` creates an object with 14 fields for each of them.
-`intact_batch` unpacks the same header, but keeps only the six fields that recovery needs.
+After a crash, the broker checks the length, the CRC and the number of records of each batch in a segment. A
+segment of 1 GiB may contain a million small batches. `RecordBatch.parse` creates an object with 14 fields for
+each batch. `intact_batch` reads the same header, but returns only the six fields that the broker needs to
+recover its log.
 
 For a batch of 178 bytes, `intact_batch` needs 4.3 us. The functions `parse_batch` and `check`, which do the same in a
 more readable way, need 10.5 us. We measured both times on one shared core with CPython 3.11.
@@ -33,7 +34,10 @@ class CheckedBatch(NamedTuple):
 
 
 def intact_batch(view: memoryview, position: int) -> CheckedBatch | None:
-    """Return the batch at `position` if it is an intact record batch that `view` contains completely, or else None."""
+    """Return the batch that begins at `position`, or None if it is damaged, incomplete, or not in format v2.
+
+    A batch is incomplete if `view` ends before the end of the batch.
+    """
     left = len(view) - position
     if left < RECORD_BATCH_OVERHEAD:
         return None

@@ -3,9 +3,9 @@
 Problem: a Spark cluster runs the tasks of a query on other machines. Python on these machines often has neither HMB nor
 Arrow. The user of a cluster may not be allowed to install packages there.
 
-Idea: if the option `--archives` names an archive, Spark copies this archive to each worker and unpacks it there. `ship`
-writes the archive. The archive contains HMB, the packages that HMB needs, and the packages that PySpark needs. Spark's
-option `--py-files` would not work, because Python cannot import compiled packages, such as pyarrow, from a zip file.
+Spark's option `--archives` copies an archive to each worker, and unpacks the archive there. `ship` writes such
+an archive. It contains HMB, the packages that HMB needs, and the packages that PySpark needs. Spark's option
+`--py-files` would not work, because Python cannot import compiled packages, such as pyarrow, from a zip file.
 
 Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executor's working directory. The setting
 `spark.executorEnv.PYTHONPATH=hmb` makes this folder visible to Python:
@@ -14,8 +14,10 @@ Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executo
 The archive of `hmb spark ship` does not contain PySpark, because each worker of a Spark cluster has PySpark. It
 contains neither Python nor Java.
 
-Limit: the archive contains compiled packages. Workers need the same minor version of Python and the same kind of
-machine as the computer that wrote the archive. PySpark refuses workers with another minor version anyway.
+The archive contains compiled packages. Workers therefore need the same minor version of Python as the computer
+that wrote the archive, for example 3.12. They also need the same operating system and the same kind of
+processor. The Python version is not an additional limit, because PySpark also refuses workers with another
+minor version.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Shipment(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings of Spark: Spark unpacks the archive `path` on each worker, and Python finds the packages in it."""
+        """The Spark settings with which Spark unpacks the archive on each worker, and Python finds its packages."""
         return {"spark.archives": f"{self.path}#{FOLDER}", "spark.executorEnv.PYTHONPATH": FOLDER}
 
 

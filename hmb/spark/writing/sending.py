@@ -102,9 +102,10 @@ def _largest(values: pa.Array) -> int:
 
 
 def deliver(options: SinkOptions, task: int, batches: Iterator[pa.RecordBatch]) -> int:
-    """Deliver a task's rows at least once, and return the number of rows. If the task has no rows, do not connect.
+    """Deliver the rows of a task at least once, and return the number of rows.
 
-    Raises UndeliveredError, RowError, ConnectionFailed.
+    If the task has no rows, the function does not connect to the broker. Raises UndeliveredError, RowError,
+    ConnectionFailed.
     """
     first = next(batches, None)
     if first is None:

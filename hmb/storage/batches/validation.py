@@ -6,18 +6,19 @@ The broker checks records in three steps:
    same for messages v0 and v1.
 3. `_check_records` reads the records, if the log's settings require it.
 
-`parse_produced` parses the header of a record batch and returns a `RecordBatch`. All later functions, up to the append,
-use this `RecordBatch` and do not parse the header again.
+The header of a record batch is parsed only once. `parse_produced` parses it and returns a `RecordBatch`. All
+later functions, including the append to the log, use this object.
 
-The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
-of records. But the broker does not notice if the header contains a wrong number of records. Only a consumer notices
-this. The broker reads each record in three cases:
-- The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
-- The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The broker then
-  reads the records to find those with such a timestamp, and lists them in the response. If the broker stored such a
-  record, retention could not delete the record's segment for a very long time.
-- The log has a limit for old records (`message.timestamp.before.max.ms`). A header does not contain the oldest
-  timestamp of its batch, so the broker must read the timestamp of each record.
+The broker usually checks only the header and the CRC of a batch, because this is much faster than to decode the
+records. If the header contains a wrong number of records, the broker may not notice it. A consumer then notices
+it later. The broker reads the records in three cases:
+- The log is compacted. Each record in a compacted log needs a key, and compaction must be able to read the
+  record.
+- The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The broker
+  then reads the records, and lists the records with such a timestamp in the response. It does not store the
+  batch, because retention could not delete a segment with such a timestamp for a very long time.
+- The log refuses records that are too old (`message.timestamp.before.max.ms`). The header does not contain the
+  oldest timestamp of the batch, so the broker must read the timestamp of each record.
 
 A producer can send records without a timestamp (-1), and the broker accepts them. If the broker replaces the timestamps
 by its own time, it does not check the producer's timestamps.
@@ -27,7 +28,8 @@ the broker reads at most MAX_BATCH_RECORDS records of a batch, and compaction ha
 records, and the broker has to read them, the broker refuses the batch with MESSAGE_TOO_LARGE. After this error, Kafka's
 producer splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
-Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
+Source: Kafka's `LogValidator`, KIP-937 (limits for timestamps), KIP-467 (the response lists the invalid
+records).
 """
 
 from __future__ import annotations
@@ -77,11 +79,12 @@ class InvalidRecords(KafkaError):
 
 
 def parse_produced(records: memoryview | None, version: int, *, is_transactional: bool) -> ProducedRecords:
-    """Return the records of one partition in a Produce request, if this version of the request permits their format.
+    """Check and return the records that a Produce request contains for one partition.
 
-    The function returns a record batch as a `RecordBatch`, and messages v0 and v1 as bytes. `is_transactional` is True
-    if the request has a transactional id. Raises KafkaError: INVALID_RECORD, CORRUPT_MESSAGE,
-    UNSUPPORTED_COMPRESSION_TYPE, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    The version of the request determines which record format is allowed. For a record batch, the function returns a
+    `RecordBatch`. For messages v0 and v1, it returns their bytes. `is_transactional` is True if the request has a
+    transactional id. Raises KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     if not records:
         raise invalid_record("no records")
@@ -155,7 +158,10 @@ def check_size(batch: Batch, config: LogConfig) -> None:
 
 
 def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, config: LogConfig, now: int) -> None:
-    """Check the `count` records of these batches. `max_timestamp` (ms) is the greatest timestamp in their headers."""
+    """Check the keys and the timestamps of all records in these batches, if the settings of the log require it.
+
+    `count` is the total number of records, and `max_timestamp` (ms) is the greatest timestamp in the headers.
+    """
     has_limits = not config.uses_log_append_time
     if not (has_limits or config.compacts):
         return
@@ -169,7 +175,10 @@ def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, con
 
 
 def check_count(count: int) -> None:
-    """Raise MESSAGE_TOO_LARGE if a batch has more records than the broker is allowed to read (MAX_BATCH_RECORDS)."""
+    """Raise MESSAGE_TOO_LARGE if `count`, the number of records in a batch, is above MAX_BATCH_RECORDS.
+
+    The broker reads at most MAX_BATCH_RECORDS records of a batch.
+    """
     if count > MAX_BATCH_RECORDS:
         why = f"{count} records in a batch: the log has to read each of them, and reads {MAX_BATCH_RECORDS} at most"
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, why)
@@ -178,9 +187,9 @@ def check_count(count: int) -> None:
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Check the first MAX_BATCH_RECORDS records of these batches.
+    """Return the error message of each invalid record, by the record's index, and one error code for all of them.
 
-    Return a dict from the index of each invalid record to its error message, and one error code for all records.
+    The function reads at most MAX_BATCH_RECORDS records, and stops when it has found MAX_ERRORS invalid records.
     """
     code = ErrorCode.INVALID_RECORD
     errors: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""The swap: a compacted segment replaces old segments. A crash at any step neither loses nor duplicates a record.
+"""Replaces old segments with a compacted one (a swap). A crash at any step neither loses nor duplicates a record.
 
 A swap has four steps:
 1. The broker writes the new segment, `<base offset>.log.cleaned`, with its indexes, and syncs it.
@@ -13,10 +13,11 @@ If the broker crashes during a swap of segments, it looks at the names of the fi
 - A file has the suffix `.log.swap`. The new segment was complete when the broker crashed. At its start, the broker
   removes the old segments, and removes the suffix `.swap` from the names of the new files.
 
-After a crash, the broker must find the old segments of an unfinished swap. For this, it has written an entry into the
-manifest (a list of all segments) before the swap. The entry contains the base offset of the new segment, and the offset
-at which the last old segment ends. All segments that begin in this range of offsets are old. If the manifest has no
-such entry, the range ends where the new segment ends.
+When the broker completes a swap after a crash, it must know which segments are old. Therefore, before each
+swap, the broker writes an entry into the manifest (a file with a list of all segments). The entry contains the
+base offset of the new segment, and the offset at which the last old segment ends. All segments that begin in
+this range of offsets are old. If the manifest does not contain the entry, the range ends where the new segment
+ends.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """
@@ -71,11 +72,11 @@ def put_in_place(segment: Segment) -> None:
 
 
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
-    """Complete the swaps that a crash has interrupted: a new segment replaces old segments. Raises OSError.
+    """Complete the swaps that a crash interrupted: replace the old segments with the new ones. Raises OSError.
 
-    The result contains the base offsets of the new segments. `next_offsets` comes from the manifest, and maps the base
-    offset of each segment to the base offset of the next segment. The caller must check the new segments and rebuild
-    their transaction indexes.
+    Return the base offsets of the new segments. The caller must check these segments and rebuild their transaction
+    indexes. `next_offsets` comes from the manifest. It maps the base offset of each new segment to the offset at
+    which the last of its old segments ends.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

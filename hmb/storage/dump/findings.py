@@ -1,7 +1,8 @@
 """Collects the findings of a dump: contradictions between the files of a log, such as a wrong index entry.
 
-The dump prints all findings after all files, ordered by kind, as Kafka's tool does. A gap between offsets is normal in
-a compacted log. Every other kind of finding means that an index is damaged.
+The dump first prints all files, and then all findings, sorted by kind. Kafka's tool uses the same order. One
+kind of finding is no error: in a compacted log, gaps between offsets are normal. Every other kind means that an
+index is damaged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ FEW = 5
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of finding, for example a wrong index entry, with the texts that Kafka's tool prints for it."""
+    """A kind of finding, for example a wrong index entry.
+
+    `heading` and `form` are the texts with which Kafka's tool reports such findings.
+    """
 
     name: str
     heading: str
@@ -50,9 +54,10 @@ IN_ORDER = (INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, GAP)
 
 @dataclass(frozen=True, slots=True)
 class FindingEntry(Entry):
-    """All findings of one kind in one file. Each finding is a pair of numbers that contradict each other.
+    """All findings of one kind in one file. Each finding is a pair of numbers that do not fit together.
 
-    For example, an index entry contains offset 59, but its batch in the log ends at offset 60. This is the pair 59, 60.
+    For example, an index entry contains offset 59, but its batch in the log ends at offset 60. The pair is then
+    (59, 60).
     """
 
     kind: ClassVar[str] = "finding"
@@ -77,10 +82,10 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump: the contradictions between files.
+    """Collects the findings of a dump. A finding is a contradiction between files, such as a wrong index entry.
 
-    A file can have very many findings of the same kind. For each file and each kind, this class stores only the first
-    findings, up to the number `most`. It only counts the others.
+    A file can have a very large number of findings. For each file and each kind of finding, this class stores only
+    the first findings, at most as many as the parameter `most` says. It counts the rest, but does not store them.
     """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:

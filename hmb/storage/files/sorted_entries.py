@@ -6,18 +6,19 @@ fields of their entries. `IndexFile` contains the code that all three use: it ap
 checks the file when the broker opens it. Its subclass `SegmentIndex` also keeps the last entry in memory, for the
 offset index and the time index.
 
-The entries of an index are divided into blocks of 512 entries. Usually, an index has one entry for 4 KiB of log, so a
-block covers about 2 MiB of log. The index keeps the first key of each block in memory, which takes 8 bytes. A search
-takes two steps. First, a binary search in the keys in memory finds the block. Then the index reads this block from the
-file, and a binary search in the block finds the entry. The last block that was read stays in memory (index_blocks.py).
+The entries of an index are divided into blocks of 512 entries. An index usually has one entry for every 4 KiB
+of the log, so a block covers about 2 MiB of the log. For each block, the index keeps only the first key in
+memory (8 bytes). A search has two steps. First, a binary search among the keys in memory finds the right block.
+The index then reads this block from the file, and a second binary search finds the entry in the block. The
+block that was read last stays in memory (index_blocks.py).
 
 For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks of 512 entries. A look-up reads one block,
 which has 4,096 bytes.
 
-An index reads blocks of its file, and does not use a memory map of the file. The reason is that another process may
-truncate the file. If the broker then read a map at a position after the new end, the kernel would kill the broker
-(SIGBUS). A normal read of a truncated file only returns fewer bytes. In this case, the search returns an earlier entry,
-so the scan of the log takes longer, and the broker logs the damage.
+An index reads its file with normal reads, and not through a memory map. This protects the broker if another
+process truncates the file. With a memory map, the broker could access a position after the new end of the file.
+The kernel would then kill the broker with the signal SIGBUS. A normal read only returns fewer bytes. The search
+then finds an earlier entry, so the broker has to scan more of the log. The broker also logs an error.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class FoundIndex(NamedTuple):
 
 
 class IndexFile(ABC):
-    """A file of entries that all have the same size and are sorted by their key.
+    """A file of index entries. All entries have the same size, and they are sorted by their keys.
 
-    A thread that appends holds the log's lock. A thread that searches takes no lock, because `entries` (the number of
-    entries) grows only after an entry is written completely.
+    A thread that appends holds the log's lock. It increases `entries` (the number of entries) only after it has
+    written the whole entry. A thread that searches reads only the first `entries` entries, so it never reads a
+    partly written entry and needs no lock.
     """
 
     ENTRY: ClassVar[struct.Struct]
@@ -93,7 +95,11 @@ class IndexFile(ABC):
 
     @abstractmethod
     def is_sane(self) -> bool:
-        """Return whether all entries were whole and had possible values when the broker opened the file."""
+        """Return whether the file was intact when the broker opened it.
+
+        An intact file contains only whole entries. Each kind of index also checks whether the values in its entries are
+        possible.
+        """
 
     def clear(self) -> None:
         """Remove all entries, so that the index can be rebuilt from the log. Raises OSError."""
@@ -117,10 +123,11 @@ class IndexFile(ABC):
 
     @contextmanager
     def recreated(self) -> Iterator[None]:
-        """Remove all entries. Collect the entries that the `with` block appends, and write them at its end.
+        """Replace all entries with the entries that the `with` block appends.
 
-        If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be
-        emptied.
+        The method first removes the old entries. It writes the new entries to the file together, at the end of the
+        `with` block. If it cannot write them, the index stays empty, and look-ups scan the log. Raises OSError if the
+        old entries cannot be removed.
         """
         self.clear()
         entries = self._unwritten = bytearray()
@@ -164,11 +171,11 @@ class IndexFile(ABC):
                          "until the broker rebuilds the index at its next start", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return the number of entries whose key is below `key`, and the fields of the last one of them, or None.
+        """Return how many entries have a key below `key`, and the fields of the last of these entries.
 
-        If `bisect` is `bisect_right`, an entry whose key is equal to `key` also counts. If another process has cut the
-        file, the search ignores the entries that are no longer in the file. The search takes O(log n) steps for n
-        entries.
+        If no entry has a key below `key`, the fields are None. If `bisect` is `bisect_right`, entries with exactly this
+        key also count. If another process has truncated the file, the search uses only the entries that remain. For n
+        entries, the search takes O(log n) steps.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:
@@ -182,10 +189,9 @@ class IndexFile(ABC):
         return 0, None
 
     def _block(self, number: int) -> Block:
-        """Return the block with this number: 512 entries, or fewer if it is the last block.
+        """Return the block with this number. A block has 512 entries, but the last block can have fewer.
 
-        If the previous call has returned the same block, the block is still in memory. Otherwise, read it from the
-        file.
+        The block that was read last is still in memory. Any other block is read from the file.
         """
         block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
         if block.number != number or len(block.keys) != count:
@@ -227,7 +233,11 @@ class SegmentIndex(IndexFile, Generic[Entry]):
         self._last = self._entry(None)
 
     def is_sane(self) -> bool:
-        """Return whether the file had only whole entries when the broker opened it, and no zeros at its end."""
+        """Return whether the file was intact when the broker opened it.
+
+        An intact file contains only whole entries, and its last entry has possible values. After a crash, for example,
+        a file can end with zeros, which are not a possible entry. If the file is missing, the result is False.
+        """
         if self._found is None or self._found.size % self.ENTRY.size:
             return False
         return self._found.last is None or self._is_sane_entry(self._found.last)

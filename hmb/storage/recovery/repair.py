@@ -1,23 +1,25 @@
 """Repairing a segment: the broker replaces damaged bytes, so that clients can read the intact batches after them.
 
 A client always fetches the offset after the last batch that it got. If the next batch is damaged, the client cannot
-read this batch and fetches the same offset forever. A *hole* consists of the damaged bytes between two intact batches.
-The broker replaces the bytes of a hole, as in this example:
+read this batch, and would fetch the same offset forever. The broker therefore replaces the damaged bytes. They are
+called a *hole*, because there are usually intact batches before and after them. For example:
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The broker tries three replacements of the damaged bytes (the hole) in this order, and takes the first that is possible:
-1. *The batch itself.* The CRC does not cover the offset, the length and the magic of a batch. The batches before and
-   after the hole show the correct values of these fields. If the CRC matches after the broker has written the correct
-   values, the batch is restored, and no record is lost.
-2. *A transaction's marker.* If the marker were lost, its transaction would stay open, or end with the marker of the
-   producer's next transaction. A marker is short. So the broker flips one bit after another, until the CRC is correct.
-   If no flip succeeds, the transaction index shows which ABORT markers were in the hole.
-3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, and all clients can read past them.
+There are three kinds of replacements for the damaged bytes (the hole). The broker tries them in this order, and takes
+the first one that is possible:
+1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the version of the
+   format). The broker knows the correct values of these fields from the batches before and after the hole. It writes
+   these values into the damaged batch. If the CRC then matches, the batch is restored, and no record is lost.
+2. *The marker of a transaction.* Without the marker, the transaction would stay open, or end with the marker of the
+   producer's next transaction. A marker is short, so the broker can try to flip each single bit until the CRC matches.
+   If the CRC never matches, the transaction index shows which ABORT markers were in the hole.
+3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past them.
 
-If the damaged bytes (the hole) are at the end of the file, the broker cuts them off and appends a batch that replaces
-them. If the hole is in the middle of the file, the replacement changes the positions of all later batches. So the
-broker writes a new segment, and the new segment replaces the old segment in a swap, as in compaction (swap.py).
+If the damaged bytes (the hole) are at the end of the file, the broker cuts them off, and appends the replacement to
+the file. If the hole is in the middle of the file, the replacement may have another size, so all later batches move to
+other positions. The broker therefore writes a new segment. It then replaces the old segment by the new segment in a
+swap, as in compaction (swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.
@@ -60,7 +62,7 @@ LARGEST_RESTORED = 64 << 20  # bytes; in a larger hole, the broker does not try 
 
 
 class Hole(NamedTuple):
-    """Damaged bytes in a segment's file, the offsets of the lost records, and the batches that replace the bytes."""
+    """A damaged part of a segment's file, with the offsets that are lost and the batches that replace this part."""
 
     position: int
     end: int  # the position after the hole
@@ -74,12 +76,13 @@ class Hole(NamedTuple):
 class SyncedOffsets(NamedTuple):
     """Offsets that show which records of a segment the broker had synced to the disk before it stopped or crashed.
 
-    - `synced_to`: all records below this offset were synced. If bytes at or above this offset are damaged, the cause is
-      a power cut, and the log ends at these bytes. None means that the whole segment was synced, but that its last
-      offset is unknown.
-    - `may_continue`: whether batches at or above `synced_to` can belong to the segment. It is True only for the last
-      segment of a log.
-    - `expected_end`: the offset at which the segment should end. If it ends earlier, records at its end are lost.
+    - `synced_to`: all records below this offset were synced. Bytes at or above this offset may never have reached
+      the disk. If they are damaged, the log ends at the damage. If the whole segment was synced, but its last
+      offset is unknown, the value is None.
+    - `may_continue`: whether the segment may contain batches at or above `synced_to`. This is True only for the
+      last segment of a log.
+    - `expected_end`: the offset at which the segment should end. If the segment ends at a lower offset, records at
+      its end are lost.
     """
 
     synced_to: int | None
@@ -95,10 +98,11 @@ class Repaired(NamedTuple):
 
 
 def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: Sequence[Segment]) -> Repaired:
-    """Repair a segment when the broker starts. The beginning of the segment is intact, and damage follows.
+    """Repair a segment in which the broker has found damage at its start.
 
-    The intact beginning has `segment.size` bytes and ends at `end_offset`. `segments` are all segments of the log. If
-    this function raises OSError, the broker tries the repair again at its next start.
+    The first `segment.size` bytes of the segment's file are intact. They end before the offset `end_offset`, and
+    the damage follows. `segments` contains all segments of the log. If this function raises OSError, the broker
+    tries the repair again when it starts the next time.
     """
     search = HoleSearch(segment, synced, segments)
     holes = search.holes(segment.size, end_offset)
@@ -157,10 +161,13 @@ def replacement_of(
     segments: Sequence[Segment],
     leader_epoch: int,
 ) -> bytes:
-    """Return batches for the lost offsets: empty batches, and an ABORT marker for each transaction in `aborted`.
+    """Return batches that replace lost batches: empty batches, and the ABORT markers of aborted transactions.
 
-    The lost offsets begin at `first_offset` and end before `next_offset`. A batch has at most 2^31 offsets. If more
-    offsets are lost, the empty batch contains only the last 2^31 offsets.
+    The lost offsets begin at `first_offset` and end before `next_offset`. `aborted` contains the transactions whose
+    ABORT markers were lost. If the first batch of such a transaction is lost too, the result does not contain its
+    marker.
+
+    An empty batch has at most 2^31 offsets. If more offsets are lost, it contains only the last 2^31 of them.
     """
     parts = []
     for each in aborted:
@@ -195,10 +202,10 @@ class HoleSearch:
         self.end_offset = segment.base_offset  # the end offset of the part that is repaired so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Return the holes (damaged bytes between batches) at or after `position`. Raises OSError.
+        """Find all damaged parts of the segment's file (holes) from `position` to the end. Raises OSError.
 
-        The search begins at `position` (bytes) in the segment's file. The last batch before this position ends with the
-        offset `next_offset - 1`.
+        `position` is a number of bytes. The batches before this position are not searched, and the last of them has the
+        last offset `next_offset - 1`.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to
@@ -245,10 +252,11 @@ class HoleSearch:
             self._leader_epoch = max(0, batch.partition_leader_epoch)
 
     def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
-        """Return the next intact batch whose offset is correct, with its position.
+        """Return the next intact batch whose offset is correct, and the position of this batch in the file.
 
-        No CRC covers the offset of a batch, so the offset can be wrong. If batch A has a greater offset than the batch
-        after it, the offset of batch A is wrong. The search then ignores batch A and continues.
+        The CRC of a batch does not cover its offset, so the offset can be wrong even if the CRC matches. In a log, the
+        offsets of the batches increase. If batch A has a greater offset than the batch after it, the search therefore
+        ignores batch A. It also ignores batches with offsets that the segment cannot contain.
         """
         limit = self.synced.synced_to
         found = next_whole_batch(self._windows, position, next_offset)
@@ -278,7 +286,7 @@ class HoleSearch:
 
 
 def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
-    """Return the header of the batch in the log that contains `offset`, or None if this batch is lost."""
+    """Find the batch that contains `offset`, and return the header of this batch. Return None if the batch is lost."""
     segment = next((each for each in reversed(segments) if each.base_offset <= offset), None)
     try:
         batches = segment.batches_from(offset, segment.size) if segment else iter(())
@@ -324,9 +332,9 @@ def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
 
 
 def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
-    """Return a copy of a segment in which batches replace the damaged bytes. The caller puts the copy into the log.
+    """Write a copy of a segment without its damaged bytes, and return it. The caller puts the copy into the log.
 
-    `holes` contains the damaged bytes and their replacements. Raises OSError.
+    `holes` contains the damaged bytes, and the batches that replace them in the copy. Raises OSError.
     """
     path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
     windows, position = Windows.of(segment.file), 0
@@ -348,14 +356,14 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 def report(segment: Segment, hole: Hole) -> None:
     """Log the position and the offsets of a hole (damaged or missing bytes), and copy damaged bytes to a `.cut` file.
 
-    If the log continues after the hole, the `.cut` file contains the bytes of the hole. If the log ends at the hole,
-    the file contains the bytes from the hole to the end of the segment.
+    If the log continues after the hole, the `.cut` file contains only the bytes of the hole. If the log ends at the
+    hole, the file contains all bytes from the hole to the end of the segment.
 
-    The function writes no `.cut` file in three cases:
+    In three cases, the function writes no `.cut` file:
 
     - The original batch is restored, so no record is lost.
-    - The end of the file is missing. The hole is then at the end of the file, and there are no damaged bytes to copy.
-    - The log ends at the hole, and no whole batch follows the hole.
+    - The end of the segment's file is missing. There are then no damaged bytes to copy.
+    - The log ends at the hole, and the bytes after that contain no whole batch.
 
     Raises OSError.
     """

@@ -3,9 +3,9 @@
 A group's setting overrides a default of the broker. For example, the group's `consumer.session.timeout.ms` overrides
 the broker's `group.consumer.session.timeout.ms`.
 
-For most settings of a group, two other settings of the broker contain the smallest and the greatest allowed value. For
-example, a group's `consumer.session.timeout.ms` must be between the broker's `group.consumer.min.session.timeout.ms`
-and `group.consumer.max.session.timeout.ms`.
+The broker also has settings that limit the values of most group settings. For example, a group's
+`consumer.session.timeout.ms` must be between the broker's `group.consumer.min.session.timeout.ms` and
+`group.consumer.max.session.timeout.ms`.
 """
 
 from __future__ import annotations
