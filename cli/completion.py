@@ -1,14 +1,14 @@
-r"""`hmb completion`: print the script with which a shell completes the words of a command line.
+"""`hmb completion`: print the script with which a shell completes the words of a command line.
 
 The user's shell runs the script of `hmb completion` when the shell starts. When the user presses Tab, the script calls
 `hmb` with the environment variable `_HMB_COMPLETE`. If this variable is set, click runs no command, but prints the
 words that can complete the line. Some words, such as the names of topics, are known only to a broker. The functions in
 `shared/completion.py` ask the broker for these words.
 
-bash divides a line into words at spaces, colons and equals signs. bash would pass `localhost:9092` to click as three
-words. The script for bash therefore passes the whole line up to the cursor, and click itself divides it. When bash
-completes a word, it replaces only the part of the word after the last colon or equals sign. `hmb` must therefore answer
-with only this part of the completed word. In these three examples, the user presses Tab at the end of the line:
+bash divides a line into words at spaces, colons and equals signs. It would therefore pass `localhost:9092` to click as
+three words. To avoid this, the script for bash passes the whole line up to the cursor, and click divides the line into
+words. When bash completes a word, it replaces only the part after the last colon or equals sign. So `hmb` must print
+only the new text for this part. In these three examples, the user presses Tab at the end of the line:
     the line                     click completes       bash replaces     hmb answers
     hmb groups describe team:re  team:re               re                readers
     hmb topics create t -c cl    cl                    cl                cleanup.policy=
@@ -86,7 +86,8 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 def command(ctx: click.Context, shell: str) -> None:
     """Print the script with which SHELL completes commands, options, topics and groups.
 
-    With this script, `hmb consume ev<Tab>` asks a broker for its topics. With -b HOST:PORT, it asks this broker.
+    For `hmb consume ev<Tab>`, the script asks a broker for the names of its topics. The option -b HOST:PORT in the
+    line selects the broker.
     """
     complete = get_completion_class(shell)
     assert complete is not None

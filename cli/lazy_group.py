@@ -1,10 +1,10 @@
 """A group of commands that imports a command only when the user runs it.
 
-`hmb --help` should print its text at once. But an import of all commands is slow, because it also imports the broker,
-the client and the benchmarks. A `LazyGroup` therefore has a table with two texts for each command: the name of the
-module that contains the command, and the line that describes the command in the help. With this table, the group can
-print its help, and complete the names of commands, without importing a command. In each of the modules, the click
-command has the name `command`.
+`hmb --help` should print its text at once. But it is slow to import all commands, because they also import the
+broker, the client and the benchmarks. A `LazyGroup` therefore imports the module of a command only when the
+user runs this command. For each command, the group has a table entry with two texts: the name of the command's
+module, and the line that describes the command in the help. The entries are enough to print the help, and to
+complete the names of commands. In each module, the click command has the name `command`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ class CommandEntry(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are in a table. `package` is the package that contains the modules of the table."""
+    """A click group that imports a command only when the user runs it.
+
+    `entries` maps the name of each command to its `CommandEntry`. `package` contains the modules of the commands.
+    """
 
     def __init__(self, *args: Any, package: str, entries: Mapping[str, CommandEntry], **settings: Any) -> None:
         super().__init__(*args, **settings)

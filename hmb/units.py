@@ -10,9 +10,9 @@ accepts numbers with units. In each line, the two settings have the same value:
 stays unchanged. The values of all settings that are neither times nor sizes, such as `cleanup.policy`, also stay
 unchanged.
 
-The commands and the embedded broker call `plain_value` for each setting that a user passes to them. For example,
-`plain_value` converts the value `1h` of `retention.ms` to `3600000`. A request contains only this plain number, so a
-user can also write units in a command that sends settings to Apache Kafka.
+When a user gives a setting to a command or to the embedded broker, HMB calls `plain_value`. For example, the
+setting `retention.ms=1h` becomes `retention.ms=3600000`. Requests contain only the plain number. A user can
+therefore also write units in a command for an Apache Kafka broker, although Kafka does not know these units.
 
 A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
 
@@ -54,10 +54,11 @@ def now_ms() -> int:
 
 
 def plain_value(name: str, value: str) -> str:
-    """Return a setting's value without a unit, as Kafka needs it.
+    """Return the value of a setting as a plain number: for `retention.ms`, `1h` becomes `3600000`.
 
-    Raises ValueError if the value is not a whole number in the setting's unit, for example `30m` for a setting in
-    hours.
+    A value without a known unit is returned unchanged. Raises ValueError if a duration is not a whole number in the
+    setting's unit: `30m` is not a whole number of hours. Also raises ValueError if the duration is greater than
+    INT64_MAX ms.
     """
     if is_time(name) and is_duration(value):
         return in_unit_of(name, parse_duration(value))
@@ -67,9 +68,11 @@ def plain_value(name: str, value: str) -> str:
 
 
 def check_unit(name: str, value: str) -> None:
-    """Raise ValueError if `value` has an unknown unit. The message lists the known units of the setting `name`.
+    """Raise ValueError if `value` has a unit that HMB does not know.
 
-    `value` is a result of `plain_value`, which has already removed all known units.
+    The caller must first call `plain_value`, which converts values with known units into plain numbers. A unit that
+    is still there is unknown. The error message lists the units that the setting `name` accepts. If the setting is
+    neither a time nor a size, the function accepts every value.
     """
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):
@@ -82,9 +85,10 @@ def is_time(name: str) -> bool:
 
 
 def in_unit_of(name: str, milliseconds: int) -> str:
-    """Return a duration as a number in the unit of the setting `name`: 7,200,000 ms are `2` for `log.retention.hours`.
+    """Return a duration in the unit of the setting `name`, as text.
 
-    Raises ValueError if the result is not a whole number.
+    For example, 7,200,000 ms become `2` for the setting `log.retention.hours`. Raises ValueError if the result is
+    not a whole number.
     """
     unit = name.rpartition(".")[2]
     if milliseconds % TIME_UNITS[unit]:

@@ -1,7 +1,7 @@
 """Committers: connections that send OffsetCommit requests as fast as possible, and use little CPU time.
 
-A committer encodes one OffsetCommit request at its start and uses the bytes as a template. For each commit, it writes
-the next offset into the template and sends the bytes. A committer decodes only the error code of each response:
+When a committer is created, it encodes one OffsetCommit request. This is its template. For each commit, it only writes
+the next offset into the template, and sends the bytes. It decodes only the error code of each response:
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 
@@ -41,9 +41,10 @@ class Committer:
     """A connection with a group of its own. It commits the offsets 1, 2, 3 ... of one partition for this group."""
 
     def __init__(self, port: int, number: int, in_flight: int, first: int = 0) -> None:
-        """Open the connection. The first committed offset will be `first` + 1.
+        """Connect to the broker. The first commit will commit the offset `first` + 1.
 
-        At most `in_flight` requests wait for their responses at the same time.
+        Each later commit increases the offset by 1. At most `in_flight` commits are in flight (sent, but not yet
+        answered) at the same time.
         """
         self.group = f"commits-{number}"
         self.number = number
@@ -146,8 +147,8 @@ class CommitRates(NamedTuple):
 def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
     """Send commits on all connections for `seconds` seconds, and return the results.
 
-    At the end, read the committed offset of each group. Raises PeerFailed if a commit fails, or if a committed offset
-    is not the last offset that the broker has acknowledged for the group.
+    At the end, compare the committed offset of each group with the last offset that the broker has acknowledged.
+    Raises PeerFailed if the two offsets differ, or if a commit fails.
     """
     latencies: list[float] = []
     cpu = peers.cpu_seconds(broker.pid)

@@ -4,23 +4,26 @@ These two commands are examples:
     python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
     python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
-All client libraries use the same acks, linger and batch size. They use no compression, no idempotence and no consumer
-group. The topic has one partition. The producers of HMB and librdkafka have a buffer of 32 MB. aiokafka and
-kafka-python have no setting for the size of a buffer.
+For a fair comparison, all client libraries use the same acks, linger and batch size, and a topic with one partition.
+Compression, idempotent producers and consumer groups are not used. The producers of HMB and librdkafka have a buffer of
+32 MB. The buffers of aiokafka and kafka-python are different, because these libraries have no setting for the size.
 
-For two settings, each library uses its own default: the number of requests in flight, and the size of a fetch.
-librdkafka has many requests in flight. The other libraries have 1 or 5 requests in flight.
+Two settings are not the same for all libraries: the number of requests in flight, and the size of a fetch. For these
+settings, each library uses its own default. For example, librdkafka can have many requests in flight, and each of the
+other libraries has at most 1 or 5.
 
-While the queue of librdkafka contains enough records, librdkafka waits for one second before its next fetch
-(fetch.queue.backoff.ms). The client "confluent-kafka consume at once" sets this wait to 0.
+librdkafka fetches records in the background, and puts them into a queue. When the queue contains enough records,
+librdkafka waits for one second before its next fetch (fetch.queue.backoff.ms). The client "confluent-kafka consume at
+once" measures librdkafka without this wait: it sets fetch.queue.backoff.ms to 0, and uses a longer queue.
 
-The start of a library is not measured. For a producer, the program measures the time from the acknowledgment of the
-first record to the acknowledgment of the last record. For a consumer, it measures the time from the first batch to the
-last record, and does not count the records of the first batch. As in a real program, each value is read.
+The time that a library needs to start is not measured. For a producer, the program measures the time from the
+acknowledgment of the first record to the acknowledgment of the last record. For a consumer, it measures the time from
+the first batch to the last record, and does not count the records of the first batch. The consumer reads each value, as
+a real program does.
 
-`hmb bench clients --versus` runs this file with the Python of another installation of HMB. That installation can be
-older, so newer functions may be missing there. This file therefore imports only one function from the package
-`hmb.bench`: `cpu_seconds`.
+`hmb bench clients --versus` compares two installations of HMB. It runs this file with the Python interpreter of the
+other installation. That installation may be older and lack newer functions. So this file imports only one function from
+the package `hmb.bench`: `cpu_seconds`.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class Task:
 
 
 class Elapsed(NamedTuple):
-    """The wall-clock seconds of a run, and the CPU seconds of all threads of this process and of its children."""
+    """How long a run takes, in seconds: wall-clock time, and CPU time of this process and its child processes."""
 
     seconds: float
     cpu_seconds: float
@@ -276,7 +279,8 @@ def kafka_python_poll(task: Task) -> Iterator[tuple[int, int]]:
 def aiokafka_getmany(task: Task) -> Iterator[tuple[int, int]]:
     """Consume with aiokafka's `getmany`.
 
-    One event loop runs all calls, because a new event loop for each call would cost more than the call itself.
+    All calls of `getmany` run in the same event loop. If each call started its own event loop, the start would
+    take longer than the call.
     """
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -328,13 +332,13 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
 
 
 def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Elapsed]:
-    """Read all records of a topic. Return the number of measured records, and the time to read them.
+    """Read all records of a topic. Return how many records were measured, and how long it took to read them.
 
-    The function `read` yields (number of records, number of bytes) for each batch that a client library returns. The
-    start of the library must not count, so the clock starts after the first batch. The measured records are therefore
-    all records except those of the first batch.
+    The function `read` yields (number of records, number of bytes) for each batch that a client library returns.
+    The clock starts only after the first batch, so the start of the library is not measured. The records of the
+    first batch are therefore not counted.
 
-    If records are missing, end the program with an error.
+    If records or bytes are missing, end the program with an error.
     """
     batches = read(task)
     first, size = next(batches, (0, 0))

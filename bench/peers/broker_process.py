@@ -181,11 +181,12 @@ def brokers_known(port: int) -> int | None:
 def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
     """Start a process that Ctrl-C does not end. The benchmark must end the process itself.
 
-    Ctrl-C ends only the programs in the foreground of the terminal. The new process does not belong to them, because it
-    runs in a session of its own (`start_new_session`).
+    Ctrl-C ends only the programs in the foreground of the terminal. The new process runs in its own session
+    (`start_new_session`), so it is not one of these programs.
 
-    The function removes PYTHONDONTWRITEBYTECODE from the environment of the process. Otherwise, a broker of HMB could
-    not store its compiled modules, and Python would compile all of them again at each start.
+    The function removes the variable PYTHONDONTWRITEBYTECODE from the environment of the process. With this
+    variable, Python would not store the compiled modules of an HMB broker, and would compile them again at each
+    start.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with log_path.open("ab") as log:

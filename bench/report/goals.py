@@ -1,4 +1,4 @@
-"""Goals: limits for the figures of a benchmark, and the table that compares the figures with their limits."""
+"""Goals: the limits for the measured values of a benchmark, and a table that compares the values with the limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tables import Table
 
 
 class FigureGoal(NamedTuple):
-    """A limit for one figure: a lower limit if `is_least` is true, or otherwise an upper limit."""
+    """A limit for one measured value: a minimum if `is_least` is true, and otherwise a maximum."""
 
     label: str
     limit: float
@@ -21,7 +21,11 @@ class FigureGoal(NamedTuple):
         return figure >= self.limit if self.is_least else figure <= self.limit
 
     def row(self, figures: Sequence[float]) -> list[str]:
-        """Return a row of the table: label, median, range, limit, and whether the median reaches the goal."""
+        """Return the row of this goal in the table. `figures` contains the measured values.
+
+        The row contains the label, the median, the range from the smallest to the greatest value, and the limit. The
+        last column is "yes" if the median is within the limit, or "no" otherwise.
+        """
         middle, relation = median(figures), "at least" if self.is_least else "at most"
         span = " .. ".join(f"{each:,.{self.digits}f}" for each in (min(figures), max(figures)))
         reached = "yes" if self.is_reached(middle) else "no"
@@ -29,6 +33,9 @@ class FigureGoal(NamedTuple):
 
 
 def goal_table(title: str, goals: Mapping[str, FigureGoal], figures: Mapping[str, Sequence[float]]) -> Table:
-    """Return a table that compares measured figures with their goals. `figures` contains the values of each figure."""
+    """Return a table that compares measured values with their goals.
+
+    `figures` maps the name of each measurement to its values. The table contains only goals that have values.
+    """
     heading = ["figure", "median", "range", "goal", "reached"]
     return Table(title, [heading, *(goal.row(figures[name]) for name, goal in goals.items() if name in figures)])

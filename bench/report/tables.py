@@ -1,13 +1,14 @@
 """Tables as text, and the ratios between two contestants of a benchmark, for example HMB and Kafka.
 
-The result of a run is called a sample, and a file can store many samples. A benchmark command prints tables of its new
-samples. The documentation makes the same tables later, from samples in published files. The functions in this module
-therefore use samples as their only input.
+A *sample* is the result of one run of a benchmark, and a file can contain many samples. The functions in this
+module make tables from samples, and do not run a benchmark. A benchmark command can therefore print a table of
+its new samples. The documentation shows tables of the same form, made from samples in published files.
 
-A ratio compares two runs of the same round. In this example, the machine becomes slower from round to round:
+A ratio compares two runs of the same round, so it hardly changes when the whole machine becomes slower. In this
+example, the machine becomes slower from round to round:
     round    HMB    Kafka    ratio
     0        300    250      1.20
-    1        200    160      1.25        median ratio 1.20, although the rates differ by a factor of 3
+    1        200    160      1.25        the median ratio is 1.20, although HMB's rate falls from 300 to 100
     2        100     90      1.11
 """
 
@@ -54,7 +55,7 @@ def _is_number(cell: str) -> bool:
 
 
 def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
-    """Group samples by the value that `key` returns for them. The group of the first sample is the first group."""
+    """Group samples by the value that `key` returns for them. Groups are in the order of their first samples."""
     groups: dict[Key, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)
@@ -71,11 +72,12 @@ def ratios(
 ) -> Distribution | None:
     """Divide the value of each run by the value of the reference run in the same round. Return these ratios.
 
-    For example, `runs` contains the runs of HMB, and `reference` contains the runs of Kafka. The function `value`
-    returns the value of a run, for example its records/s, or NaN if the run has not measured it.
+    For example, `runs` contains the runs of HMB, and `reference` contains the runs of Kafka. `value` is a function
+    that returns the value of a run, for example its records/s. If the run did not measure this value, the function
+    returns NaN.
 
-    A round has no ratio if one of its two values is missing, or if the value of the reference is 0. Return None if no
-    round has a ratio.
+    If a value of a round is missing, or the value of the reference run is 0, the round has no ratio. If no round
+    has a ratio, return None.
     """
     of_reference = {run.turn: value(run) for run in reference}
     pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]

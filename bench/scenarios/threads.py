@@ -81,10 +81,13 @@ def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayou
 def produce_together(
     broker: MeasuredBroker, producer: PerfProducer, workload: Workload, producers: int, topic: str
 ) -> dict[str, float]:
-    """Run several producers at the same time, and return the figures of all producers together.
+    """Run several producers at the same time, and return their combined results.
 
-    Each producer sends an equal part of the records, to its own topic. The figures are the sum of the rates, the
-    largest 99th percentile of the latencies, and the costs of the broker.
+    Each producer sends an equal part of the records to its own topic. The result contains:
+
+    - the records per second of all producers together
+    - the highest 99th percentile of the latencies (ms) of any producer
+    - the CPU time (s) that the broker has used, and its present memory (bytes)
     """
     share = workload.scaled(1 / producers)
     before = broker.cpu_seconds()

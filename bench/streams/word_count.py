@@ -3,21 +3,21 @@
 This command is an example:
     python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words
 
-The program counts the words of a topic, in which each record contains one word. The program reads up to the end offsets
-that the topic has at the start of the program. At the end, it prints one line of JSON with two figures: the seconds
-from the start of the stream processor to its end, and the number of counted words. The stream processor uses one
-process, unless its name says otherwise:
-    hailstorm                           threads; a snapshot every second; a sender adds up the words of a batch
-                                        before it sends the batch (a combiner)
-    hailstorm-no-snapshots              as `hailstorm`, but with only one snapshot at the end
-    hailstorm-no-combiner               as `hailstorm`, but the sender sends each word separately
-    hailstorm-1-process                 as `hailstorm`, but with one worker process instead of threads
-    hailstorm-2-processes               as `hailstorm`, but with two worker processes instead of threads
+The program counts the words of a topic, in which each record contains one word. It reads the records that the
+topic contains when the program starts. At the end, it prints one line of JSON with two numbers: how many
+seconds the stream processor took, and how many words it counted. The first argument of the command selects a
+stream processor. The processor runs in one process, unless this list says otherwise:
+    hailstorm                           threads; a snapshot every second; the sender of a batch of words first
+                                        adds up the counts of each word (a combiner)
+    hailstorm-no-snapshots              like `hailstorm`, but with only one snapshot at the end
+    hailstorm-no-combiner               like `hailstorm`, but the sender sends each word separately
+    hailstorm-1-process                 like `hailstorm`, but with one worker process instead of threads
+    hailstorm-2-processes               like `hailstorm`, but with two worker processes instead of threads
     hailstorm-2-processes-no-combiner   two worker processes; the sender sends each word separately
-    hailstorm-2-processes-killed        the program kills one of two worker processes, and also prints the seconds
-                                        until Hailstorm has recovered
-    bytewax                             without recovery
-    quixstreams                         at least once, with a changelog topic
+    hailstorm-2-processes-killed        two worker processes, and a snapshot every 0.1 s; the program kills one
+                                        of them, and also prints the seconds until Hailstorm has recovered
+    bytewax                             bytewax, without recovery after a crash
+    quixstreams                         quixstreams, with a changelog topic; each word counts at least once
 
 In Hailstorm, spouts read the topic. In this benchmark, a spout reads up to 10,000 records at once, which is more than
 the default. With such large reads, the first results appear later, but this benchmark needs only the final results.

@@ -1,24 +1,24 @@
 """The batches that `hmb restore` sends to a broker, and the offsets that their records get.
 
-A client cannot send every batch that a log contains, so this module changes some batches:
-- The module leaves out transaction markers and the batches of aborted transactions. All records that remain were
-  committed, so the module does not send them in a transaction again.
-- The module removes the producer id and the transaction bit of each remaining batch, because they belong to producers
-  of the old cluster.
-- The module encodes a batch again if offsets are missing in the batch (for example after compaction), because the
-  offsets in a Produce request must have no gaps.
-- The module encodes a batch again if the broker has set its timestamp (log append time), because a client may not send
-  such a batch. In the new batch, each record has its own timestamp.
+A client cannot send every batch exactly as it is stored in a log. This module therefore makes these changes:
+- It leaves out transaction markers and the batches of aborted transactions. All remaining records were committed, so
+  they do not need a new transaction.
+- It removes the producer id and the transaction bit from each remaining batch, because its producer belongs to the old
+  cluster.
+- It encodes a batch again if offsets are missing in the batch, for example after compaction. The offsets in a Produce
+  request must have no gaps.
+- It encodes a batch again if the broker has set the batch's timestamp (log append time) or its delete horizon. A client
+  is not allowed to send such a batch. In the new batch, each record has its own timestamp.
 
-If this module does not encode a batch again, the bytes of the batch's records do not change, and compressed records
-stay compressed.
+This module encodes a batch again only if it must. Otherwise, it sends the bytes of the batch's records unchanged, so
+compressed records stay compressed.
 
 For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11
 to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18.
 
-A translation (hmb/mirror/translation.py) maps old offsets to new offsets. It stores one entry for each run, that is,
-for a range of offsets without a gap. For example, the runs (0 -> 0) and (11 -> 10) mean: old offset 0 becomes 0, old
-offset 1 becomes 1, and so on. From old offset 11 on, each new offset is one less than the old offset.
+A translation (hmb/mirror/translation.py) maps old offsets to new offsets. The offsets are divided into *runs*: ranges
+without a gap. For each run, the translation stores the first old offset and the first new offset. For example, it
+stores (0 -> 0) and (11 -> 10). Then old offset 5 becomes 5, and old offset 15 becomes 14.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """`hmb topics trim`: delete the oldest records of a topic.
 
-The request DeleteRecords raises the log start offset of a partition. After the request, consumers cannot read records
-at offsets below the log start offset. The broker deletes a segment from the disk when all records of the segment are
-below the log start offset. For example, partition 0 contains the offsets 100 to 499:
+The request DeleteRecords raises the log start offset of a partition. Consumers can then no longer read the records
+below this offset. When all records of a segment are below it, the broker deletes the segment from the disk. For
+example, partition 0 contains the offsets 100 to 499:
     --offset 250    deletes the offsets 100 to 249
-    --keep 10       deletes the offsets 100 to 489
-    --time -1d      deletes the offsets below the first record of the last 24 hours
+    --keep 10       deletes the offsets 100 to 489, and keeps the last 10
+    --time -1d      deletes the offsets before the first record of the last 24 hours
     --all           deletes the offsets 100 to 499
 """
 
@@ -59,9 +59,9 @@ def trim(
 ) -> None:
     """Delete the oldest records of TOPIC: the records before an offset or a time, or all except the last N records.
 
-    TIME is 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for a time before now. The command finds
-    the first record at or after TIME. It deletes all records at lower offsets, even if some of them have later
-    timestamps.
+    TIME is 2026-02-14T10:30:00Z, or a number of seconds or milliseconds since 1970. -1h30m means 1 hour and 30
+    minutes before now. The command finds the first record with a timestamp at or after TIME, and deletes all
+    records at lower offsets. Records at higher offsets stay, even if some of them have earlier timestamps.
     """
     if len([value for value in ways.values() if value is not None and value is not False]) != 1:
         raise click.UsageError("choose one: --offset, --time, --keep or --all")
@@ -107,9 +107,10 @@ def _new_starts(
 
 
 def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
-    """Return the offset that `spec` names in each partition.
+    """Return the offset of `spec` in each partition.
 
-    `spec` is a time, or a word such as `earliest`. For a time after the last record, the offset is -1.
+    `spec` is a word such as `earliest`, or a time, which means the first record at or after this time. If a
+    partition has no such record, its offset is -1.
     """
     from hmb.client.admin import raised
 

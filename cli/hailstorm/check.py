@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(topology: str, client: ClientConfig, records: int, seed: int, as_json: bool) -> None:
-    """Test whether each state is a commutative monoid, and whether the result depends on the order of the records.
+    """Test whether the results of a topology depend on the order of the records.
 
-    The check reads the first records of each partition of the topology's topics. It does not call the topology's sinks.
-    The exit code is 1 if the check finds a problem, or if no tuple reached a spout or a bolt. It is 3 if a topic does
-    not exist.
+    The command also tests whether each state is a commutative monoid: neither the order nor the grouping of merges
+    changes the merged state. The command uses the first records of each partition of the topology's topics, and
+    does not call the sinks.
+
+    The exit code is 1 if the command finds a problem. A spout that makes no tuple is also a problem, and so is a
+    bolt that receives none. The exit code is 3 if a topic does not exist.
     """
     from hmb.hailstorm.checking import check, dead_letters, event_times, late_records
     from hmb.hailstorm.reference import load_topology
@@ -79,10 +82,11 @@ def _count(samples: dict[str, list[list[ConsumerRecord]]]) -> int:
 
 
 def _notes(late: dict[str, int], dead: dict[str, list[str]], times: dict[str, tuple[int, int]]) -> str:
-    """Return the text that follows the verdict.
+    """Return the notes that the command prints after "no problem found".
 
-    The text lists the records that were left out because they were late, the dead letters (records that `convert`
-    cannot convert), and the range of the event times.
+    A note gives the number of late records, which the spouts leave out. Another note gives the number of dead
+    letters, which are records that the function `convert` cannot convert. A third note gives the range of the event
+    times.
     """
     notes = []
     if late:

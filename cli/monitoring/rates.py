@@ -32,11 +32,13 @@ class Rates:
         self._before, self.state = self.state, state
 
     def rows(self, view: str) -> list[dict[str, Any]]:
-        """Return the rows of a view. The column `rate` shows by how much the view's counter grows per second.
+        """Return the rows of a view. The column `rate` shows by how much a counter of the row grows per second.
 
-        The rate is the difference of the counter in the two newest states, divided by the time between them. If the row
-        is missing in the older state, the rate is None. If the counter has become smaller, the rate is also None: the
-        broker has restarted, or the topic was deleted and created again.
+        The method compares the two newest states of the broker. It divides the growth of the counter by the time
+        between the two states. The rate is None in two cases:
+
+        - The older state does not contain the row, or the time between the states is 0.
+        - The counter has become smaller, because the broker has restarted, or the topic was deleted and created again.
         """
         keys, counter = VIEWS[view].keys, VIEWS[view].counter
         seconds = (self.state["time"] - self._before["time"]) / MS_PER_S

@@ -1,7 +1,8 @@
 """`hmb top`: follow a running broker on a terminal, or print its rates once.
 
-`screen.py` contains the choices of the user. `opened.py` makes the inner table of a row that the user has opened. This
-module fetches the state, reads the keys, and draws.
+This module fetches the state of the broker, reads the user's key presses, and draws the screen. `screen.py`
+stores what the user has selected, for example the view and the column for sorting. When the user presses Enter,
+`opened.py` makes the table with the details of the selected row, for example the members of a group.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
 
 
 def _recording(screen: Screen, interval: float) -> int:
-    """Return for how many seconds the broker must record requests.
+    """Return for how many seconds from now the broker must record its requests.
 
-    Only the view `requests` shows recorded requests. For all other views, return 0.
+    By default, a broker does not record requests. Only the view `requests` shows them, so the result for every
+    other view is 0.
     """
     return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 

@@ -5,8 +5,10 @@ consume` prints these records only after the poll, and Ctrl-C or a closed pipe c
 are printed. `GroupCommits` therefore commits the offsets of a poll only after all records of the poll were printed.
 `GroupCommits` commits every five seconds, before partitions are revoked, and at the end of the command.
 
-For example, a poll of `hmb consume` returns the records at offsets 40 to 49, and `| head -n 3` closes the pipe after
-offset 42. `GroupCommits` commits nothing of this poll, and the next member of the group starts again at offset 40.
+For example, a poll returns the records at offsets 40 to 49. While `hmb consume` writes these records to a pipe,
+the reader of the pipe ends. The command does not know which of the records the reader has received.
+`GroupCommits` therefore commits no offset of this poll, and the next member of the group starts again at offset
+40.
 """
 
 from __future__ import annotations
@@ -37,9 +39,11 @@ class GroupCommits:
 
     @contextmanager
     def printing(self, consumer: Consumer) -> Iterator[None]:
-        """Run the `with` block, which prints the records of one poll.
+        """Commit offsets after the `with` block, in which the caller prints the records of one poll.
 
-        After the block, commit the offsets of the printed records if COMMIT_INTERVAL has passed since the last commit.
+        If COMMIT_INTERVAL has not yet passed since the last commit, a later commit includes these offsets. If the block
+        raises an error, the offsets of this poll are not committed, because the caller has perhaps not printed all
+        records.
         """
         known = (it for it in consumer.assignment if consumer.lag(it) is not None)
         positions = {partition: consumer.position(partition) for partition in known}

@@ -1,13 +1,14 @@
 """`hmb consume`: print the records of topics.
 
-`hmb consume` prints all records of a poll with one call of write(), and without a buffer. Because no buffer holds
-records back, a program that reads the output receives all records of a poll immediately after the poll. Because one
-call writes many records, the cost for each record is small. For example, a poll returns 3,000 records. The command
-converts them to one bytes object, and one write() sends this object to standard output.
+`hmb consume` writes all records of a poll with one call of write(), which makes the cost for each record small.
+For example, a poll returns 3,000 records. The command converts them to one bytes object, and writes this object
+to standard output. The command uses no buffer that could hold records back. A program that reads the output
+therefore receives the records immediately after the poll.
 
-If a topic does not exist yet, `hmb consume` does not end with an error, because users often start a consumer before the
-producer. The command prints a note and waits until somebody creates the topic. After that, the command prints all
-records of the topic, because all of them were written after the command had started.
+If a topic does not exist yet, `hmb consume` does not end with an error, because users often start a consumer
+before the producer. The command prints a note and waits until somebody creates the topic. By default, `hmb
+consume` prints only records that are newer than its own start. All records of the new topic are newer, so the
+command prints all of them.
 """
 
 from __future__ import annotations
@@ -117,10 +118,10 @@ class ReadProgress:
     is_joining: bool = False  # Whether the member waits until the group assigns partitions to it.
 
     def state(self) -> tuple[int, int] | None:
-        """Return how many records and how many responses the command has received.
+        """Return the number of received records and the number of received responses, or None.
 
-        At least one of the numbers changes each time the broker responds. Return None while the command is not waiting
-        for a response.
+        At least one of these numbers changes each time the broker responds. If both stay the same for some seconds, the
+        command prints that it is still waiting. None means that the command is not waiting for a response.
         """
         return (self.polled, self.answers) if self.is_waiting else None
 
@@ -182,8 +183,8 @@ def _copy(
 ) -> None:
     """Print the records that `consumer` reads, until the limit of an option is reached.
 
-    These are the limits: an end such as TO in `-o FROM:TO`, a number of records (--count), and a time without a record
-    (--timeout-ms).
+    There are three limits. An end such as TO in `-o FROM:TO` limits what is read in each partition. --count limits
+    the number of records. With --timeout-ms, the command ends if no record arrives during this time.
     """
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
@@ -210,11 +211,11 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that checks whether the command has read all partitions far enough (option `-o FROM:TO`).
+    """Return a function that checks whether the command has read every partition up to TO (`-o FROM:TO`).
 
-    With this option, the command reads each partition up to the offset TO. A log can end below TO. The command then
-    stops at the offset at which the log ended when the command started. Without this function, the consumer would wait
-    for the missing records.
+    If the log of a partition ends below the offset TO, the consumer would wait for records that do not exist yet.
+    The command must not wait for them. It therefore reads such a partition only up to the offset at which the log
+    ended when the command started. In a group, or if TO is not an offset, the function always returns False.
     """
     until = progress.until
     if progress.in_group or not isinstance(until, int):

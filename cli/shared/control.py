@@ -1,4 +1,4 @@
-"""Code for `hmb broker --faults` and `--embedded`: open a control port, and stop when the parent process ends."""
+"""Opens a control port for tests of `hmb broker`, and stops an embedded broker when its parent process ends."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ WATCH_SECONDS = 0.1  # seconds between two checks whether the parent process sti
 
 @contextmanager
 def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[ControlPort]:
-    """Open a control port while the `with` block runs. Through this port, a test adds faults to a broker's `handlers`.
+    """Open a control port while the `with` block runs. A test uses this port to add faults to a running broker.
 
-    If `path` is not None, the faults in this file are active from the start. Raises CliError for a mistake in the file,
-    and OSError if the file cannot be read.
+    A fault is, for example, an error that the broker returns to a client on purpose. `handlers` are the broker's
+    request handlers, which the faults change. If `path` is not None, the faults in this file are active from the
+    start. Raises CliError if the file contains a mistake, and OSError if the file cannot be read.
     """
     from hmb.testing.clock import ManualClock
     from hmb.testing.disk import DiskFaults
@@ -55,9 +56,9 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
 def end_with_parent() -> None:
     """Send SIGTERM to this process when its parent process ends.
 
-    This process is a broker, and its parent process is a test that has started the broker. If the test crashes, it does
-    not stop the broker. But the kernel then assigns another parent to the broker's process. A thread of the broker
-    therefore checks again and again whether the parent has changed.
+    This process is a broker, and its parent is a test that has started it. If the test crashes, it cannot stop the
+    broker. So a thread of the broker checks again and again whether the broker still has the same parent. When a
+    parent process ends, the kernel assigns another parent to the broker, and the thread then sends SIGTERM.
     """
     parent = os.getppid()
 

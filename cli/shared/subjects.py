@@ -37,9 +37,10 @@ def subject(
 ) -> Decorator:
     """Return a decorator that adds an argument to a command, for example the name of a topic.
 
-    The user can also write the value as an option, which `--help` does not show. For the noun `topic` and the letter
-    `-t`, this option is `-t` or `--topic`. The command receives the value as the keyword `topic`. If `several` is true,
-    it receives a tuple of all values as the keyword `topics`.
+    The user can write the value as an argument or as an option, but `--help` shows only the argument. For example,
+    with the noun `topic` and the letter `-t`, the options are `-t` and `--topic`. The function of the command
+    receives the value as the keyword `topic`. If `several` is true, the function receives a tuple of all values as
+    the keyword `topics`.
     """
     keyword, metavar = f"{noun}s" if several else noun, noun.upper()
     shown = f"{metavar}..." if several and required else f"[{metavar}]..." if several else metavar

@@ -1,8 +1,9 @@
 """Show a frame in one of three ways: as fields with their bytes, as JSON, or as one line.
 
-A frame is a request, a response, or record batches without a request. The bytes of a request contain the API and the
-version, so the module finds the class that decodes them. The bytes of a response contain neither of the two. Code that
-creates a `WireFrame` for a response must therefore name the class and the version of the response.
+A frame is a request, a response, or a sequence of record batches without a request. A request contains the
+numbers of its API and its version, so this module can find the class that decodes the request. A response does
+not contain these numbers. Code that creates a `WireFrame` for a response must therefore pass the class and the
+version.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ class WireFrame(NamedTuple):
     def lines(self, problems: list[str]) -> Iterator[str]:
         """Yield every field as a line of text. For each error, append a description to `problems`.
 
-        The full name of a field begins with the names of the fields that contain it. For a field of a record batch, the
-        full name would be too long. The printed name of this field leaves out the names of the fields around the batch:
-        it begins, for example, with `batches[0]` or `messages[0]`.
+        The full name of a field begins with the names of the fields that contain it. For fields of a record batch,
+        these names would be too long. The method therefore leaves out everything before the batch. The name then
+        begins, for example, with `batches[0]` or `messages[0]`.
         """
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()

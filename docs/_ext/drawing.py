@@ -230,9 +230,10 @@ class Drawing:
 
 
 def _look(kind: Literal["shape", "line", "head"], tone: Tone, *, dashed: bool = False) -> str:
-    """Return the attributes of an SVG element that determine its colors.
+    """Return the attributes that determine the colors of an SVG element.
 
-    The style sheet of the website uses the classes. A book for an e-reader uses the other attributes.
+    On the website, the style sheet chooses the colors for the attribute `class`. A book for an e-reader uses the
+    colors in `fill` and `stroke` instead.
     """
     edge, area = ON_LIGHT[tone]
     look = f'class="{kind} tone-{tone}{" dashed" if dashed else ""}"'
@@ -273,7 +274,7 @@ def load(path: Path, name: str) -> Callable[[], Any]:
 
 
 class FunctionDirective(SphinxDirective):
-    """A directive whose argument names a Python file, relative to the page, and a function: `file.py:function`."""
+    """A directive that calls a function. Its argument is `file.py:function`, with the path relative to the page."""
 
     required_arguments = 1
     has_content = True

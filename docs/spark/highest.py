@@ -21,7 +21,10 @@ STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 
 
 class Highest(StatefulProcessor):
-    """Decides whether a city has a new highest temperature. The state of a city is its highest temperature so far."""
+    """Reports each new highest temperature of a city.
+
+    Spark stores one value for each city, its state: the highest temperature so far.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.state = handle.getValueState("highest", "celsius DOUBLE")

@@ -1,8 +1,9 @@
 """The steps of a rebalance in both group protocols: a third member joins a group of two members.
 
-This module runs HMB's coordinators without a broker. `ClassicGroup` and `ConsumerGroup` are state machines without
-threads and clocks, so the module passes the time to them as a number. The members in this module send the requests
-that the protocols require. In the classic protocol, the group leader uses HMB's range assignor.
+This module runs HMB's coordinators without a broker. The coordinators are two state machines, `ClassicGroup`
+and `ConsumerGroup`. They use no threads and read no clock, so each call passes the current time to them as a
+number. The members of the groups are part of this module: they send the requests that the protocols require. In
+the classic protocol, the group leader uses HMB's range assignor.
 """
 
 from __future__ import annotations

@@ -41,8 +41,9 @@ EncodedResponse: TypeAlias = Sequence[Part]  # the parts of a frame; empty if th
 class Dispatcher:
     """Handles the requests of one connection, and returns the encoded responses.
 
-    The default for `handlers` is the table HANDLERS. A broker puts each of these handlers into wrappers (lifecycle.py):
-    `counted` counts each request (counting.py). `guarded` checks ACLs (security/acls/guards.py). `throttled` enforces
+    `handlers` contains one function for each API. By default, these are the functions in the table HANDLERS. The
+    running broker puts further functions around each handler (lifecycle.py). `counted` adds a function that counts
+    each request (counting.py). `guarded` adds the check of ACLs (security/acls/guards.py). `throttled` adds the
     quotas (security/quotas/throttling.py).
     """
 
@@ -62,8 +63,8 @@ class Dispatcher:
     def begin(self, frame: memoryview, account: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         """Handle the request in `frame`, and return the response. Raises CloseConnection.
 
-        If the handler defers the response, `Deferred.result` waits for the response and then encodes it. Both this
-        method and `Deferred.result` can raise CloseConnection.
+        If the handler defers its response, the method returns a `Deferred` object at once. The method `result` of this
+        object waits for the response and encodes it. `result` can also raise CloseConnection.
         """
         login = self._client.login
         if login is not None:  # The listener uses SASL.

@@ -9,9 +9,9 @@ The printed JSON contains the fields of a record in the order of Kafka's definit
 omits fields that the version of the record does not have, and tagged fields with their default value. Bytes appear as
 base64.
 
-The coordinator stores the subscription and the assignment of a member of a classic group as bytes. If the protocol type
-of the group is "consumer", the decoder knows the format of these bytes. The JSON then contains their fields instead of
-base64.
+A classic group stores the subscription and the assignment of each member as bytes. Their format depends on the protocol
+type of the group. The decoder knows only the format of the type "consumer", so for these groups the JSON shows the
+decoded fields. For all other types, it shows the bytes as base64.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def decode_share_state(record: Record) -> Decoded:
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
-    """Return the key and the value of a record as JSON. For an invalid record, return the text that Kafka prints."""
+    """Return the key and the value of a record as JSON, or an error message like that of Kafka's tool."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:

@@ -1,18 +1,20 @@
 """Producer ids: the broker assigns each id only once, even if the broker restarts.
 
-A log identifies a producer by its id. If two producers had the same id, the log would treat the records of the second
-producer as duplicates of the first producer's records. The broker therefore reserves ids in blocks of 1,000. Before the
-broker assigns the first id of a block, it writes the end of the block to a file. After a restart, the broker does not
-use the rest of the last block. This waste is harmless, because 2^63 ids exist.
+A log identifies a producer by its id. If two producers had the same id, the log would treat the records of the
+second producer as duplicates of the first producer's records. So the broker must never assign an id twice, even
+after a crash. The broker reserves ids in blocks of 1,000. Before it assigns the first id of a block, it writes
+the end of the block to a file. After a restart, the broker begins a new block, and the other ids of the last
+block stay unused. This does no harm, because 2^63 ids exist.
 
 For example, a new broker reserves the ids 0 to 999, so it writes 1000 to the file. This number is the first id that is
 not reserved. The broker then assigns the ids 0, 1 and 2. After a restart, it reads 1000 from the file, reserves the ids
 1000 to 1999, and writes 2000 to the file. The next id that it assigns is 1000.
 
-The file with the reserved ids can be lost. The file can also be too old: Kafka, for example, does not update this file
-when it uses the data directory. The broker therefore reads the producer ids in its logs at each start, and assigns only
-greater ids. A client can write any number as the producer id of a batch. The broker therefore ignores ids above
-`HIGHEST_ASSIGNED_ID` in the logs.
+The file with the reserved ids can be lost. It can also be out of date: if Kafka uses the data directory, Kafka
+assigns new ids without changing this file. The broker therefore reads the producer ids in its logs at each
+start, and assigns only greater ids. But not every id in a log was assigned by a broker: a client can write any
+number as the producer id of a batch. For this reason, the broker ignores ids above `HIGHEST_ASSIGNED_ID` in the
+logs.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """
@@ -33,14 +35,17 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIds:
-    """Assigns producer ids. A file contains the first id that is not reserved, as decimal text. Thread-safe.
+    """Assigns producer ids. Thread-safe.
+
+    A file contains the first id that is not reserved, as decimal text.
 
     - The broker has reserved the ids from `_next` to `_reserved` - 1, but has not assigned them yet.
-    - Each assigned id is less than the number in the file, so a restarted broker never assigns it again.
+    - Each assigned id is less than the number in the file. A restarted broker begins with this number or a greater
+      one, so it assigns no id twice.
     """
 
     def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
-        """Reserve ids in the file at `path`.
+        """Create an object that will reserve ids in the file at `path`.
 
         `highest_in_use` is the greatest assigned id in the logs, or -1 if no log contains an id.
         """

@@ -1,20 +1,21 @@
 """Hailstorm: exactly-once stream processing on commutative monoids.
 
-A stream processor reads records from topics as they arrive, and computes states from them in several steps: counts,
-sums, the most frequent words. Machines crash during this work. After a crash, some records are already counted and
-others are not, and no processor knows which records are counted. If a stream processor resumed from the last position
-that it stored, it would count some records twice, or never.
+A stream processor reads records from topics as they arrive. In several steps, it computes states from the
+records, for example counts or the most frequent words. Machines can crash during this work. After a crash, some
+records are already counted and others are not, and no processor knows which. Suppose that the stream processor
+continues at the last position that it stored. If the states are newer than this position, some records are
+counted twice. If the states are older, some records are never counted.
 
-With Hailstorm, each record counts exactly once, even if processors crash. Two ideas make this possible. First, each
-state is a *commutative monoid*: two states can be merged, and neither the order nor the grouping of merges matters.
-Second, the offsets of the topics form a *clock*, which holds one offset for each partition. A snapshot at clock C
-contains exactly the tuples that were made from records below C, on every processor, although the processors never stop
-together.
+With Hailstorm, each record counts exactly once, even if processors crash. Two ideas make this possible. First,
+each state is a *commutative monoid*: two states can be merged, and neither the order nor the grouping of the
+merges changes the result. Second, Hailstorm describes a point in the topics by a *clock*, which contains one
+offset for each partition. On every processor, a snapshot at clock C includes exactly the tuples that come from
+records below the offsets in C. To take such a snapshot, the processors do not have to stop at the same time.
 
-After a crash, all processors load their snapshots at the same clock C, which contains one offset for each partition. C
-is the newest clock at which every processor has a snapshot. The loaded states contain all records below the offsets in
-C, and no other records. The spouts (the processors that read the topics) then continue at the offsets in C. Each record
-therefore counts exactly once, without a transaction for each step.
+A *clock* contains one offset for each partition. After a crash, Hailstorm goes back to the newest clock C at
+which every processor has a snapshot, and all processors load these snapshots. The loaded states include every
+record below the offsets in C, and no other record. The spouts, which read the topics, then continue at the
+offsets in C. So each record counts exactly once, and Hailstorm does not need a transaction for each step.
 
 The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
 partitions. In a snapshot with the clock C, each bolt stores its state at C. The states of all bolts go to the snapshot
@@ -26,9 +27,10 @@ store:
                                            v                  v
     snapshot store:          count-0 at C, count-1 at C, topn-0 at C
 
-One more component, the *negotiator*, decides when a snapshot begins, and chooses the clock of the snapshot. The
-negotiator writes its decision, the *master state*, into the *registry*. Every spout, bolt and sink reads the master
-state there.
+One more component, the *negotiator*, decides when the topology takes a snapshot. It also chooses the clock of
+the snapshot: one offset for each partition. The negotiator writes these decisions as one value, the *master
+state*, into the *registry*, a small store of shared values. Every spout, bolt and sink reads the master state
+in the registry.
 
 The smallest Hailstorm program counts the words of the topic `lines`:
     import hmb

@@ -1,10 +1,13 @@
 """The clock: one value that contains the progress of a topology as one offset for each partition.
 
-A topology reads several partitions, and messages of different partitions overtake each other on their way through the
-topology. "The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. A clock
-holds one offset for each partition that the topology reads. "The state at clock C" is the state after exactly the
-records below these offsets. Each tuple carries the partition and the offset of the record that it comes from.
-Processors can therefore save their states at the same clock without locks and without messages to each other.
+A topology reads several partitions, and their records have no common order. For example, the bolt instance count-0 may
+at 12:00:05 have counted many records of one partition and few of another. So "the state of count-0 at 12:00:05" can
+differ from run to run. A *clock* defines a state exactly. It contains one offset for each partition that the topology
+reads. "The state at clock C" is the state after all records below these offsets, and after no other records.
+
+Each tuple carries the partition and the offset of the record that it comes from. Each processor can therefore decide
+alone whether a tuple belongs to the state at C. So all processors can save their states at the same clock, without
+locks and without asking each other.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
 offset o is below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
@@ -14,11 +17,12 @@ record at offset 4 is not:
     tags-1        (empty)                   0       nothing
     tags-2        0  1  (2: a marker)       3       0, 1
 
-In the Hailstorm paper, a clock contains the *last* included offset of each partition. A clock of next offsets is better
-for three reasons. First, an empty partition needs no special value, because its next offset is its first offset, for
-example 0. Second, offsets without records (transaction markers, compacted records) need no special rule: the clock
-passes them when the spout passes them. Third, Kafka also uses the next offset, for the position of a consumer and for
-committed offsets.
+In the Hailstorm paper, a clock contains the *last* included offset of each partition. HMB stores the *next* offset
+instead, for three reasons:
+- An empty partition needs no special value. Its next offset is simply its first offset, for example 0.
+- Some offsets have no record, because they belong to transaction markers or to records that compaction has removed.
+  They need no special rule: when a spout moves past such an offset, the clock moves past it too.
+- Kafka also uses the next offset, both for the position of a consumer and for committed offsets.
 
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. For the two clocks (4, 0) and (3,
 1), neither (4, 0) <= (3, 1) nor (3, 1) <= (4, 0) holds.
@@ -87,8 +91,9 @@ class Clock(Mapping[TopicPartition, int]):
     def has_reached(self, goal: Clock) -> bool:
         """Return whether this clock is at or above `goal` in each partition of this clock.
 
-        A processor calls this method to compare its low water mark with the clock of the whole topology. The processor
-        may receive tuples of only some partitions. `goal` may therefore have more partitions than this clock.
+        For example, a processor must know whether it has received all records below the clock of a snapshot. To find
+        out, it checks whether its low water mark has reached this clock. `goal` may contain more partitions than this
+        clock, because some processors receive tuples of only some partitions.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 

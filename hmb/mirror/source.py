@@ -5,13 +5,14 @@ A `SourceReader` has one connection to each leader of the source. `poll` does th
 2. It waits until a leader has answered.
 3. It sends the next request to this leader, and returns the batches of the response.
 
-The method `poll` sends the next Fetch request before it returns the batches of a response. While the target writes
-these batches, the source therefore already prepares the next ones. In the next request, a partition whose batches have
-just arrived comes after the other partitions. So each partition gets its turn, even if one partition always has more
-records than a response can contain.
+The method `poll` sends the next Fetch request before it returns the batches of a response. So the source can prepare
+the next batches while the target writes these. The size of a response is limited, and a broker fills a response in the
+order of the partitions in the request. If a partition's batches have just arrived, `poll` moves this partition to the
+end of the next request. So each partition gets its turn, even if one partition always has more records than a response
+can contain.
 
-A `SourceReader` skips the same batches as a consumer with `read_committed`: the markers of transactions, and the
-records of aborted transactions.
+A `SourceReader` returns the same records as a consumer with the isolation level `read_committed`. It skips transaction
+markers, and the records of aborted transactions.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A broker of the source, and the partitions that it leads, in the order in which the next Fetch lists them."""
+    """A broker of the source, and the partitions that it leads. The next Fetch lists them in this order."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)
@@ -69,10 +70,11 @@ class SourceReader:
             self._leaders[node].partitions.append(partition)
 
     def poll(self, timeout: float) -> dict[TopicPartition, Fetched | KafkaError]:
-        """Return the next batches of some partitions. If no batch arrives, return {} after `timeout` seconds.
+        """Return the next batches of some partitions. If no leader responds within `timeout` seconds, return {}.
 
-        For a partition with an error, the result contains this error, and later calls no longer fetch the partition.
-        Raises ConnectionFailed if a leader does not answer, and KafkaError if a leader refuses the whole request.
+        If a partition has an error, the result contains the error instead of batches. Later calls no longer fetch
+        this partition. Raises ConnectionFailed if the connection to a leader fails, and KafkaError if a leader
+        refuses the whole request.
         """
         for leader in self._leaders.values():
             self._ask(leader, timeout)
@@ -132,7 +134,7 @@ class SourceReader:
 
 
 def _fetched(data: PartitionData, position: int) -> Fetched:
-    """Return the batches of one partition in a Fetch response: those with committed records at `position` or later."""
+    """Return the committed batches of one partition in a Fetch response, without batches that end before `position`."""
     transactions = data.aborted_transactions or ()
     aborted = AbortedTransactions((it.producer_id, it.first_offset) for it in transactions)
     batches = []

@@ -1,7 +1,8 @@
 """Seeing inside a running broker: its state as data, as JSON over HTTP, and as metrics for Prometheus.
 
-A broker knows much that its clients never see: the segments of each partition, the members of each group, the time
-that each API needs. This folder makes one description of all these facts, and every tool shows a part of it:
+A broker has information that its clients never see: the segments of each partition, the members of each group, the time
+that each API needs. The function `collect` of this folder copies this information into one object, a `BrokerState`.
+Each tool shows a part of this object:
     BrokerServer --collect--> BrokerState --> hmb.Broker.state(), hmb state --json      for programs and tests
                                           --> hmb top                                  for a terminal
                                           --> hmb broker --ui                          for a browser
@@ -11,28 +12,28 @@ For example, a group has committed offset 280 of a partition whose high watermar
 and the state contains a `PositionInfo` with lag 71. The column `lag` of `hmb state` shows 71, and `/metrics` contains
 `kafka_consumergroup_lag{...} 71.0`.
 
-*Cost.* The broker always counts requests (hmb/broker/counting.py) and keeps its last 1,000 events
-(hmb/storage/events.py). A broker that offers its state over HTTP also takes a sample of its counters every ten seconds
-(sampling.py). The broker computes everything else only when a program requests the state.
+*Cost.* The broker always counts requests (hmb/broker/counting.py) and remembers its last 1,000 events
+(hmb/storage/events.py). If the broker offers its state over HTTP, it also stores a sample of its counters every
+ten seconds (sampling.py). The broker computes the rest of the state only when a program requests the state.
 
 *Limits.* A `BrokerState` is a copy, and the broker continues its work while `collect` makes the copy. So two parts of
 one state can be from moments that are some milliseconds apart.
 
 Read in this order:
-1. `state.py`         what a state contains
-2. `collecting.py`    how the broker's parts become a state
-3. `http_server.py`   a small HTTP server, and what it refuses
-4. `ports.py`         which address shows what
-5. `metrics.py`       the state as metrics, with the names that Kafka's exporters use
-6. `sampling.py`      rates over the last minute
-7. `page/`            the page that draws the state in a browser
-8. `remote/`          the state of any broker, Apache Kafka included, through its APIs
+1. `state.py`         defines what a state contains
+2. `collecting.py`    collects the state from the parts of the broker
+3. `http_server.py`   a small HTTP server, which also checks who may send requests
+4. `ports.py`         opens the HTTP ports for the state, the page and the metrics
+5. `metrics.py`       shows the state as metrics, with the names that Kafka's exporters use
+6. `sampling.py`      takes samples of counters, to compute rates over the last minute
+7. `page/`            draws the state in a browser
+8. `remote/`          reads the state of any broker, even of Apache Kafka, through Kafka's APIs
 
-In a first reading, skip the following modules. The last four of them are only for a broker with users:
-- `positions.py`      the positions of groups
-- `state_cache.py`    facts that a page need not collect again
-- `admission.py`      who may read: by token, by login, or as the owner of the data directory
-- `logins.py`         the passwords and the sessions of users
-- `rights.py`         the part of the state that a user may read
+In a first reading, skip the following modules. Only a broker with users needs `logins.py` and `rights.py`:
+- `positions.py`      reads the committed offsets of a group
+- `state_cache.py`    stores the state of a partition until its log changes
+- `admission.py`      decides who may send requests: a client needs a token or a login
+- `logins.py`         checks the passwords of users, and stores their sessions
+- `rights.py`         selects the part of the state that a user may read
 - `refusal.py`        the error for a request that the server refuses
 """

@@ -8,10 +8,10 @@ value:
 In a Produce request, `transactional_id` is a string that exists from version 3 on. The string may be null, and null is
 its default value. `topic_data` is an array of structs, which all versions have.
 
-Each function of this module returns a `Field`. For one version of the message, `Field.codec` returns the functions that
-encode and decode the field's value. For example, the codec of `t.int16()` encodes the value 5 as `00 05` in all
-versions. The codec of `t.string()` encodes "a" as `00 01 61`. In flexible versions, the codec of `t.string()` encodes
-"a" as `02 61`, because flexible versions store the length plus one as a varint.
+Each function of this module returns a `Field`. For a given version of the message, the method `Field.codec` returns the
+codec of the field: the functions that encode and decode its value. For example, the codec of `t.int16()` encodes the
+value 5 as `00 05` in all versions. The codec of `t.string()` encodes "a" as `00 01 61`, which is a length of two bytes
+and the text. Flexible versions store the length plus one as a varint, so they encode "a" as `02 61`.
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md).
 """
@@ -58,7 +58,7 @@ class Field:
         return self.default() if isinstance(self.default, type) else self.default
 
     def length(self, flexible: bool) -> p.FieldCodec:
-        """Return the codec of the length that precedes the field's value."""
+        """Return the codec of the length that is written before a string, an array or other bytes of variable size."""
         if flexible and self.compact:
             return p.COMPACT_LENGTH
         return p.INT16 if self.kind == "string" else p.INT32

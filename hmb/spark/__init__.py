@@ -3,14 +3,15 @@
 Problem: Spark's own Kafka connector is a Java library. Before its first query, a Spark session must load the jar file
 of this library, in the version that matches Spark.
 
-Idea: PySpark 4 accepts data sources that are written in Python (the Python Data Source API, SPARK-44076). The code in
-this folder is such a data source, with the name `hmb`. The data source has the same options, columns and errors as
-Spark's Kafka connector. The data source reads from and writes to HMB and Apache Kafka, and needs no jar.
+Idea: a data source for PySpark 4 can be written in Python (the Python Data Source API, SPARK-44076). The code
+in this folder is such a data source. Its name is `hmb`. It has the same options, columns and errors as Spark's
+Kafka connector, but it needs no jar file. It can read from HMB and Apache Kafka, and write to both of them.
 
-For a query that reads, Spark's driver calls the module `source`, which creates a reader. The reader asks the brokers
-for offsets, and divides the offsets into ranges. Spark runs one task for each range. The task runs in a worker process,
-reads its range with `hmb.Consumer`, and returns Arrow columns. For a query that writes, Spark passes Arrow columns to
-each task, and the task sends them with `hmb.Producer`.
+To start a query that reads, Spark's driver calls the module `source`, which creates a reader. The reader asks
+the brokers for offsets, and divides the offsets into ranges. Spark then runs one task for each range, in a
+worker process. The task reads its range with `hmb.Consumer`, and returns Arrow columns.
+
+To write, Spark passes Arrow columns to each task. The task sends their rows as records with `hmb.Producer`.
 
 Example: a topic has two partitions, with 100 records in partition 0 and 50 records in partition 1. A batch query has
 two tasks, for the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)`. If the option `maxRecordsPerPartition` is 50,
@@ -23,14 +24,14 @@ Read in this order:
     kafka_names   the names of settings that only Kafka's Java clients have
     bounds        parses the options that set the start and the end of a query
     offsets       converts the start and the end of a query to one offset for each partition
-    ranges        divides offset ranges into tasks, and limits how much one trigger reads
-    filters       uses the filters of a batch query, so that it reads only the offsets that can match
-    batch         the reader of a batch query
-    stream        the reader of a streaming query: offsets from trigger to trigger
-    tasks         reads the range of one task as Arrow columns
-    writing/      the writers: at least once, or exactly once
+    ranges        divides the offsets into ranges, one for each task
+    filters       finds the ranges of offsets that can match the filters of a batch query
+    batch         reads topics in a batch query
+    stream        reads topics in a streaming query
+    tasks         reads the range of one task, and returns Arrow columns
+    writing/      writes records to topics: at least once, or exactly once
     local/        finds what Spark needs on this machine, and starts a session
-    metrics       the lag of a streaming query
+    metrics       measures the lag of a streaming query
     loads         `hmb spark load`: loads a topic into Parquet files, each record exactly once
 
 The folder `local` and the modules `metrics` and `loads` make Spark easier to use. The data source does not need them,

@@ -4,10 +4,11 @@ For a query that reads, Spark calls `reader` (batch) or `streamReader` (streamin
 `writer` or `streamWriter`. Each of these methods parses the options, and returns a reader or a writer from another
 module.
 
-Spark calls `schema` first, inside the user's call of `load()`. If an option is wrong, this call raises the error, so
-the traceback shows the line with the mistake. At this moment, Spark has not decided yet whether the query is a batch
-query or a streaming query. A few options are allowed in a batch query only, for example `endingOffsets`. If a streaming
-query has such an option, Spark reports the error when the query starts.
+Spark calls `schema` first, when the user's program calls `load()`. If an option is wrong, `schema` raises the
+error. The traceback then shows the line of the program with the wrong option. At this time, Spark does not know
+yet whether the query is a batch query or a streaming query. So `schema` must accept options that only a batch
+query may have, for example `endingOffsets`. If a streaming query has such an option, Spark reports the error
+when the query starts.
 """
 
 from __future__ import annotations

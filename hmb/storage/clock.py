@@ -1,21 +1,26 @@
 """The clock of a broker: the two functions from which the broker reads the time.
 
-A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test can move forward
-(hmb/testing/clock.py). To make this possible, the parts of a broker do not read the system's clock. Instead, they call
-the functions of the broker's clock: `now_ms` returns the time since 1970, and `monotonic_ms` returns a time that never
-goes back. For example, a log calls the function `now_ms` that the broker has passed to it.
+Retention can be a week, but a test cannot wait for a week. Therefore a test can pass its own clock to the
+embedded broker, and move this clock forward (hmb/testing/clock.py). For this reason, most parts of a broker do
+not read the system's clock. Instead, they call the two functions of the broker's clock. The function `now_ms`
+returns the time since
+1970. The function `monotonic_ms` returns a time that never goes back. For example, the broker passes its
+      function `now_ms` to each log.
 
 When a test moves the clock forward, the broker deletes expired records and committed offsets, and aborts transactions
-that last too long. But a thread that waits for an event measures its wait with the real time. Otherwise its wait could
-end too early, and clients would lose their connections. This table shows which clock the broker reads for each purpose:
+that last too long. But a thread that waits, for example for new records, measures the real time. Otherwise, moving the
+clock would end its wait too early, and clients would lose their connections. This table shows which clock the broker
+uses for each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
                        tombstones, the expiry of idle producers, transactions, transactional ids and committed offsets
-    monotonic_ms       deadlines of group members: session, rebalance, initial delay, revocation
-    time.monotonic     the wait of a fetch, deadlines of requests and sockets, the stop of a broker, intervals of
-                       housekeepers, the rate of compaction and its pause after an error
-    the system's time  the removal of unused fetch sessions; a start value for producer ids, if the file with the next
-                       producer id is lost or damaged (the time in ms is greater than all assigned ids)
+    monotonic_ms       the deadlines of group members (session, rebalance, initial delay, revocation), the acquisition
+                       locks of share groups, client quotas
+    time.monotonic     how long a Fetch request waits for records, the deadlines of requests and connections, the time
+                       limit for stopping a broker, the intervals of background tasks, the rate of compaction and its
+                       pause after an error
+    the system's time  the removal of unused fetch sessions; the first producer id, if the file with the next producer
+                       id is lost or damaged (the time in ms is greater than all assigned ids)
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.

@@ -1,24 +1,27 @@
 """The state of a log's producers, with which the log finds duplicate batches and open transactions.
 
-A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
-sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
-the log remembers the last five batches of each producer.
+A producer numbers the records that it sends to a partition. Each batch contains the id and the epoch of the producer,
+and the sequence number of the batch's first record. A producer may have five requests in flight (sent, but not yet
+answered). If it receives no response, it may send any of them again. To recognize such a repeated batch, the log
+remembers the last five batches of each producer.
 
 The log compares a new batch with the last five batches of the same producer:
-- The epoch of the new batch is older than the producer's newest epoch: the log refuses the batch with
+- If the epoch of the new batch is older than the producer's newest epoch, the log refuses the batch with
   INVALID_PRODUCER_EPOCH.
-- The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
-  The response contains the offsets of the first append.
-- The sequence numbers of the new batch continue those of the last batch: the log appends the new batch.
-- The new batch neither repeats nor continues other batches: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. The
-  next paragraph lists three exceptions.
-- The producer has an open transaction, and the new batch does not belong to a transaction: the log refuses it with
+- If the new batch has the same sequence numbers as one of the five batches, it is a duplicate. The log does not append
+  it again, and the response contains the offsets of the first append.
+- If the sequence numbers of the new batch continue those of the last batch, the log appends the new batch. However, if
+  the producer has an open transaction and the new batch is not transactional, the log refuses it with
   INVALID_TXN_STATE.
+- In all other cases, the log refuses the new batch with OUT_OF_ORDER_SEQUENCE_NUMBER. The next paragraph lists three
+  exceptions.
 
-In three cases, the log appends a batch although its sequence number does not follow the last one:
-- If the log does not know the producer, it allows any sequence number, because the log may have deleted older batches.
-- If the producer's epoch is newer than that of its last batch, the sequence number must be 0.
-- The broker's own batches with committed offsets have no sequence number, and the log appends them.
+In three cases, the log appends a batch although its sequence number does not continue those of the last batch:
+- The log does not know the producer. It may have deleted the producer's older batches, so it accepts any sequence
+  number.
+- The batch has a newer epoch than the producer's last batch. Its sequence number must then be 0.
+- The batch contains committed offsets, and the broker itself has written it. The broker writes such batches without
+  sequence numbers.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
 19 arrives again, it is a duplicate. A batch that begins with 20 is appended. A batch that begins with 30 is refused,
@@ -35,28 +38,30 @@ The log forgets a producer some time after the producer's last append. The log m
 clock. It does not use the timestamps in the batches, because a client may set them to any value, for example to last
 year.
 
-When a broker starts, it does not know when the batches on disk were appended. The broker uses the time of its start as
-the append time of all these batches, so that the log does not forget a producer too early. (Kafka uses the timestamp of
-the producer's last batch instead.)
+A batch on disk does not contain the time at which the broker appended it. After a start, the broker therefore uses its
+start time as the append time of all these batches. This time may be too late, but never too early. So the log never
+forgets a producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
 
-A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
-has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. If a transaction
-aborts, the log adds an entry to the transaction index.
+A batch with the transactional bit belongs to a transaction. If the producer has no open transaction in this partition,
+the batch opens one. A marker with the producer's id ends the transaction (records/control.py). If the marker aborts the
+transaction, the log adds an entry to the transaction index.
 
 Records are *unstable* from the first record of an open transaction on, because this transaction may still abort. The
 *last stable offset* is the offset of the first unstable record, or the high watermark if no transaction is open.
 
-After a crash, the broker can rebuild the state of the producers from the batches of the log. The broker begins with a
-snapshot of this state, so that it has to read fewer batches. The log writes a snapshot when it rolls a segment and when
-it is closed. The file `<offset>.snapshot` contains the state of all batches below `<offset>`:
+After a crash, the broker rebuilds the state of the producers from the batches of the log. To avoid reading all batches,
+it first loads a *snapshot*: a file with an earlier copy of this state. The broker then reads only the later batches.
+The log writes a snapshot when it starts a new segment and when it is closed. The file `<offset>.snapshot` contains the
+state after all batches below `<offset>`:
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-The timestamp of a producer is the greatest timestamp in its last batch, or the time of its last marker, as in Kafka. A
-snapshot and the response to DescribeProducers contain this timestamp, and not the time of the append. Both also contain
-the producer's last sequence number and last offset, which are -1 if the log has only a marker of this producer. The
-first offset of the current transaction is -1 if the producer has no open transaction.
+As in Kafka, the timestamp of a producer is the greatest timestamp in its last batch. If its last write is a marker, it
+is the time in this marker. Snapshots and the response to DescribeProducers contain this timestamp, and not the time of
+the append. They also contain the producer's last sequence number, and snapshots contain its last offset. Both numbers
+are -1 if the producer has written no batch with its newest epoch. The first offset of the current transaction is -1 if
+the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -103,10 +108,10 @@ class BatchMetadata(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerStateEntry:
-    """One producer in a log: its epoch, and a list of its last batches, at most MAX_IN_FLIGHT.
+    """The state of one producer in a log: its newest epoch, and its last batches with this epoch.
 
-    All these batches have this epoch. When a batch or a marker with a newer epoch arrives, the list becomes empty. So
-    the list is empty if the producer has written no batch with this epoch.
+    `batches` contains at most MAX_IN_FLIGHT batches. When a batch or a marker with a newer epoch arrives, the
+    older batches are removed. So `batches` is empty if the log contains only a marker with the newest epoch.
     """
 
     epoch: int
@@ -129,10 +134,10 @@ class ActiveProducer(NamedTuple):
 
 
 class LastBatch(NamedTuple):
-    """The last batch of a producer. Compaction must keep it, because it shows the producer's last sequence number.
+    """The last batch of a producer. It contains the producer's last sequence number, so compaction must keep it.
 
-    The batch ends at `last_offset`. If `last_offset` is -1, the log has a marker of the producer, but no batch with
-    records.
+    The last record of the batch is at `last_offset`. If the producer has not written a batch with the epoch
+    `epoch`, `last_offset` is -1. Compaction then keeps the transaction marker that has this epoch.
     """
 
     last_offset: int
@@ -145,17 +150,23 @@ class LastBatch(NamedTuple):
 
 
 class ProducerState:
-    """The state of the producers of one log. The caller of each method holds the log's lock.
+    """The state of the producers of one log. A caller of any method must hold the log's lock.
 
     Invariants:
-    - `_open` is sorted by first offset, so its first entry is the oldest open transaction.
+
+    - `_open` contains the first offset of each open transaction. It is sorted by these offsets, so the oldest
+      open transaction comes first.
     - Each producer in `_open` is also in `_producers`.
-    - The state keeps at most MAX_IN_FLIGHT batches of each producer. All these batches have the producer's current
-      epoch, and they are in the order of their offsets.
+    - The state keeps at most MAX_IN_FLIGHT batches of each producer, in the order of their offsets. All of them
+      have the producer's current epoch.
     """
 
     def __init__(self, loaded_at: int) -> None:
-        """Create an empty state. `loaded_at` (ms) becomes the append time of all batches that are read from disk."""
+        """Create an empty state.
+
+        The log does not store when it appended a batch. Each batch that is read from disk therefore gets the append
+        time `loaded_at` (ms).
+        """
         self._loaded_at = loaded_at
         self._producers: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
@@ -225,10 +236,10 @@ class ProducerState:
     def add_marker(
         self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int, appended_at: int
     ) -> None:
-        """End the producer's transaction in this state.
+        """End the producer's transaction in this state, after the log has appended the marker.
 
-        The log has already appended the marker at the time `appended_at` (ms). The marker contains the time `timestamp`
-        (ms).
+        `timestamp` is the time (ms) that the marker contains. `appended_at` is the time (ms) at which the log
+        appended it.
         """
         producer = self._producer(producer_id, epoch)
         producer.timestamp, producer.appended_at = timestamp, appended_at
@@ -271,7 +282,10 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        """The greatest producer id in the log, without ids above HIGHEST_ASSIGNED_ID; -1 if no such id exists."""
+        """The greatest producer id in the log that a broker can have assigned; -1 if no such id exists.
+
+        Brokers never assign ids above HIGHEST_ASSIGNED_ID, but a client can write them into a batch.
+        """
         assigned = (producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID)
         return max(assigned, default=NO_PRODUCER_ID)
 
@@ -369,7 +383,7 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
 
 
 def delete_old_snapshots(directory: Path) -> None:
-    """Delete all snapshots except the two newest. If the newest is damaged, the broker needs the other one."""
+    """Delete all snapshots except the two newest. The broker uses the older one if the newest is damaged."""
     for _, path in snapshots(directory)[:-2]:
         try:
             path.unlink(missing_ok=True)

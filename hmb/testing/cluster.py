@@ -4,26 +4,27 @@ In a Kafka cluster, a client sends the requests for a partition to the leader of
 leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks which node is the new leader. A test with
 one broker never runs this part of a client.
 
-A `SimulatedCluster` looks like a cluster to clients. In reality all nodes are one broker with one set of logs, without
-replication. The broker has one listener for each node, so the listener that receives a request shows which node the
-client has chosen. Wrappers around the broker's handlers change each response, so that the client gets the response of
-the chosen node:
+To its clients, a `SimulatedCluster` looks like a cluster. In reality, all nodes are one broker with one set of logs,
+and nothing is replicated. The broker has one listener for each node. The listener that receives a request shows which
+node the client has chosen. The broker's handlers are wrapped in functions that then return the response of this node:
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+
 
 Each node answers as a node of a real cluster would:
-- The responses of a node to Metadata and DescribeCluster list the running nodes. At first, the leader of partition P is
-  the node whose number is P modulo the number of nodes. For example, node 1 of three nodes leads partition 4.
-  `move_leader` chooses another leader.
-- If a node does not lead a partition, it answers NOT_LEADER_OR_FOLLOWER for this partition in Produce, Fetch,
-  ListOffsets and OffsetForLeaderEpoch.
-- The running node with the lowest number coordinates all groups and transactions. Other nodes answer NOT_COORDINATOR.
+- The responses to Metadata and DescribeCluster list the running nodes.
+- At first, the leader of partition P is the node P modulo the number of nodes. For example, of three nodes, node 1
+  leads partition 4. A test can call `move_leader` to choose another leader.
+- If a node does not lead a partition, it returns NOT_LEADER_OR_FOLLOWER for this partition. This applies to Produce,
+  Fetch, ListOffsets and OffsetForLeaderEpoch.
+- The running node with the lowest number is the coordinator of all groups and transactions. The other nodes return
+  NOT_COORDINATOR.
 - A stopped node leads no partition. Its port still accepts connections, but the node closes a connection as soon as it
   receives a request.
 
-Limits: no record is lost when a leader changes, because all nodes share the logs. Leader epochs do not change. Every
-partition has all nodes as its replicas, even the stopped nodes.
+Limits: the simulated cluster differs from a real one in three ways. All nodes share the same logs, so a change of the
+leader never loses records. The leader epoch of a partition never changes. And each partition has all nodes as its
+replicas, even the stopped nodes.
 """
 
 from __future__ import annotations

@@ -80,10 +80,10 @@ def test_compression(answer, rng):
 
 
 def test_frontier(answer, rng):
-    """`frontier` returns the best of several measured runs, sorted by latency: the runs that no other run beats.
+    """`frontier` returns the runs that no other run beats. The first run is the one with the lowest latency.
 
-    Each run has a latency and a rate. Run A beats run B if A is better in one of these two values, and at least as good
-    in the other one.
+    Each run has a latency and a rate. A lower latency is better, and a higher rate is better. Run A beats run B if
+    A is better in one of these two values, and at least as good in the other one.
     """
     a, b, c, d = ("a", 1.0, 100.0), ("b", 2.0, 300.0), ("c", 3.0, 200.0), ("d", 4.0, 400.0)
     compare(answer, "frontier", ([a],), [a])

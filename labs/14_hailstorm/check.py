@@ -34,9 +34,9 @@ def cut(a, b):
 
 
 def test_laws(answer):
-    """`broken_law` returns the name of the first law that `merge` breaks: identity, associativity or commutativity.
+    """`broken_law` returns the name of the first law that `merge` breaks. If `merge` breaks no law, it returns None.
 
-    If `merge` breaks no law, it returns None.
+    The laws are checked in this order: identity, associativity, commutativity.
     """
     top = [(), (("hail", 2), ("rain", 1)), (("rain", 3), ("snow", 2)), (("hail", 3), ("snow", 2))]
     cases = [
@@ -61,14 +61,15 @@ def _mean(a, b):
 
 
 def streams(rng, number):
-    """Return random words for two partitions, as two lists. With a larger `number`, the lists can be longer."""
+    """Return a list of random words for each of two partitions. The lists can be longer if `number` is larger."""
     return [rng.choices(WORDS, k=rng.randrange(1, 3 + number // 20)) for _ in range(2)]
 
 
 def arrivals(rng, words, begin):
-    """Return tuples (partition, offset, word) of two partitions, which arrive interleaved in a random order.
+    """Return the tuples (partition, offset, word) of two partitions in a random order of arrival.
 
-    `words` contains a list of words for each partition, and `begin` contains the offset of the first tuple of each
+    Only the tuples of different partitions are mixed. The tuples of one partition keep the order of their offsets.
+    `words` contains a list of words for each partition. `begin` contains the first offset to return for each
     partition.
     """
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
@@ -105,10 +106,10 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """The clock of a snapshot contains one offset for each partition.
+    """A snapshot contains exactly the tuples below its clock.
 
-    The snapshot contains exactly the tuples below these offsets, even if the tuples of the partitions arrive
-    interleaved.
+    The clock contains one offset for each partition. A tuple is below the clock if its offset is smaller than the
+    offset of its partition. This also holds if the tuples of different partitions arrive interleaved.
     """
     for number in range(200):
         words = streams(rng, number)

@@ -46,7 +46,11 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return the rows of each batch: how often each word of the batch occurs in all batches up to this batch."""
+    """Return the rows of each batch. For each word of a batch, they contain how often it has occurred so far.
+
+    For example, the words hail, hail, rain, hail in batches of 2 have the rows {hail: 2} and {rain: 1, hail: 3}.
+    The result maps the number of each batch to its rows.
+    """
     found = []
     for begin in range(0, len(words), size):
         counts = Counter(words[: begin + size])
@@ -97,9 +101,10 @@ def test_few_files(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """The pipeline can crash at any line, and `run` is then called again.
+    """The pipeline can crash at any line. The next call of `run` completes the work.
 
-    If this call repeats a batch, the batch has the same rows as before. At the end, all counts are right.
+    If this call writes a batch for the second time, the batch has the same rows as before. At the end, all counts
+    are right.
     """
     words = ["hail", "rain", "hail"]
     for line in range(2000):

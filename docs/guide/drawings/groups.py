@@ -41,9 +41,10 @@ def load_steps(name: str) -> Any:
 
 
 def recorded_run() -> Any:
-    """Return a simulation of a group with three members (`ClassicRun`), which also draws the messages of the group.
+    """Return a simulation of a group with three members (`ClassicRun`) that can also draw the messages of the group.
 
-    The caller sets the field `sequence` to an empty diagram. The simulation adds all later messages to this diagram.
+    To start the drawing, the caller sets the field `sequence` to an empty diagram. The simulation then adds each
+    new message to this diagram.
     """
     run_class: Any = load_steps("ClassicRun")
 

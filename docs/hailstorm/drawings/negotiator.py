@@ -1,6 +1,7 @@
 """Draws the state machine of the negotiator, the part of Hailstorm that takes snapshots and recovers a topology.
 
-The drawing is made from the table `STEPS`, in which the negotiator looks up its next step.
+The drawing is made from the table `STEPS`. The negotiator uses the same table to find its next step, so the drawing
+always agrees with the code.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ RECOVERING = (MasterPhase.DISCONNECTED, MasterPhase.INITIALIZE, MasterPhase.ENDE
 
 
 def plain_steps() -> list[Step]:
-    """Return the steps of a run without failures, in the order of the table `STEPS`."""
+    """Return the steps (changes of phase) that happen in a run without failures, in the order of the table `STEPS`."""
     return [STEPS[0], *(step for step in STEPS if step.after not in RECOVERING)]
 
 
@@ -60,10 +61,10 @@ def machine() -> Drawing:
 
 
 def _legend(drawing: Drawing, steps: list[Step]) -> None:
-    """Write the legend of the drawing.
+    """Write the legend of the drawing: the events that change the phase.
 
-    The first part names the event of each numbered arrow. The second part lists the events without an arrow, such as
-    the failure of a processor.
+    The first part names the event of each numbered arrow. The second part lists the events for which the drawing
+    shows no arrow, such as the failure of a processor.
     """
     y = 24.0
     for number, step in enumerate(steps, 1):

@@ -2,12 +2,13 @@
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; READ on the group.
-Behavior: a partition of `__consumer_offsets` stores the group's offsets. The broker adds this partition to the
-    transaction. When the transaction ends, the broker therefore writes a marker to this partition, as to all other
-    partitions of the transaction.
-Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-    Producers that use transaction version 2 (KIP-890) do not send this request, because their TxnOffsetCommit also adds
-    the partition.
+Behavior: one partition of `__consumer_offsets` stores the committed offsets of the group. The broker adds this
+    partition to the transaction. At the end of the transaction, the broker writes a marker to every partition
+    of the transaction, and therefore also to this partition.
+Version notes: a producer is fenced if a newer producer uses the same transactional id. A fenced producer gets
+    INVALID_PRODUCER_EPOCH in versions 0 and 1, and PRODUCER_FENCED in later versions. Producers that use
+    transaction version 2 (KIP-890) do not send AddOffsetsToTxn, because their TxnOffsetCommit requests also add
+    the partition to the transaction.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,10 +2,11 @@
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the cluster for all groups; otherwise DESCRIBE on each group.
-Behavior: the response contains each group once. When the broker has just started and has not loaded all groups yet, the
+Behavior: the response contains each group once. If the broker has just started and is still loading the groups, the
     error is COORDINATOR_LOAD_IN_PROGRESS.
-Version notes: the filters of versions 4 and 5 do not distinguish upper case from lower case. If a filter is empty, it
-    selects all groups. If a filter contains only unknown states or types, it selects no group.
+Version notes: version 4 adds a filter for the states of groups. Version 5 adds a filter for their types. In a filter,
+    upper and lower case are the same. An empty filter selects all groups. If a filter contains only unknown states or
+    types, it selects no group.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,17 +2,19 @@
 
 Versions: 0-10; versions 8 and later use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
-Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. The
-    broker sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and
-    its generation. Without a generation, offsets can be committed only while the group has no members. A client can add
-    a text to each offset (metadata). OffsetFetch returns this text unchanged. The setting `offset.metadata.max.bytes`
-    limits the length of this text.
-Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores these offsets like the offsets
-    of later versions, but does not check the member and the generation. From version 5 on, a request contains no
-    retention time, and the setting `offsets.retention.minutes` determines how long the broker keeps offsets (KIP-211).
-    An unknown group gets ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
-Left out: `offsets.commit.timeout.ms`. In Kafka, this is the time to wait for replicas. HMB has no replicas, so this
-    makes no difference to a client.
+Behavior: each partition has its own error code in the response. The broker stores each offset as a record in
+    `__consumer_offsets`, and responds after these records are on disk (`log.flush.acks.all`). A member sends
+    its member id and its generation, so that the broker can refuse a commit of a former member. A client that
+    is not a member sends no generation. It can commit offsets only while the group has no members. With each
+    offset, a client can commit a text (metadata), and OffsetFetch returns this text unchanged. The setting
+    `offset.metadata.max.bytes` limits the length of the text.
+Version notes: for requests of version 0, Kafka stored the offsets in ZooKeeper. HMB stores these offsets like
+    all others, but does not check the member and the generation. Requests of version 5 and later contain no
+    retention time. The setting `offsets.retention.minutes` then determines how long the broker keeps the
+    offsets (KIP-211). If the group is unknown, versions below 9 return ILLEGAL_GENERATION, and later versions
+    return GROUP_ID_NOT_FOUND.
+Left out: `offsets.commit.timeout.ms`, the time for which a Kafka broker waits for its replicas. HMB has no
+    replicas, so a client sees no difference.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ def handle(
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """Return two values: the topic (None if it does not exist), and the error code for partitions that do not exist."""
+    """Return the topic, or None if it does not exist, and the error code for each unknown partition."""
     topics = context.broker.topics
     if context.version < FIRST_OFFSET_COMMIT_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -5,12 +5,14 @@ lower case. This value has precedence over the value without the prefix:
     ssl.client.auth=none
     listener.name.internal.ssl.client.auth=required
 
-A setting can have a value for one mechanism of a listener. The name of the mechanism then follows the name of the
-listener, for example in `listener.name.internal.oauthbearer.sasl.jaas.config`.
+A listener can offer several SASL mechanisms, and a setting can have a different value for each of them. The
+name of the mechanism then follows the name of the listener. For example, this setting applies only to the
+mechanism OAUTHBEARER of the listener `internal`: `listener.name.internal.oauthbearer.sasl.jaas.config`.
 
-The broker must not ignore a setting that restricts access, because the administrator relies on it. If HMB does not
-support such a setting in `server.properties`, the broker does not start. `check_honoured` finds such settings:
-it knows the names of the settings that restrict access.
+If `server.properties` contains a setting that can restrict access, but HMB does not support the setting, the
+broker does not start. The administrator relies on this setting, so the broker must not ignore it. The function
+`check_honoured` finds these settings by their names. For example, a setting can restrict access if its name
+begins with `ssl.` or `sasl.`.
 """
 
 from __future__ import annotations
@@ -104,10 +106,10 @@ def listener_security(
 
 
 def check_honoured(properties: Mapping[str, str], listeners: set[str]) -> None:
-    """Raise ConfigError if `properties` contains a setting that may restrict access, but that HMB does not support.
+    """Raise ConfigError if a setting in `properties` can restrict access, but HMB does not support this setting.
 
-    If HMB ignored such a setting, it would accept clients or requests that the setting forbids. Also raise ConfigError
-    for a setting of a listener that is not in `listeners`.
+    If HMB ignored the setting, it would accept clients or requests that the administrator wants to refuse. Also
+    raise ConfigError if a setting belongs to a listener that is not in `listeners`.
     """
     for name in properties:
         if not RESTRICTING.fullmatch(name):
@@ -145,7 +147,11 @@ def values_of(listener: str, properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _checked(key: ConfigKey, text: str, given: str) -> str:
-    """Return the value of a setting in its normal form. Raises ConfigError, whose text does not contain a secret."""
+    """Return the value of a setting in a standard spelling, for example `True` for `true`.
+
+    Raises ConfigError if the value is wrong. The function does not check or change passwords, so the error message
+    never contains one.
+    """
     return text if key.type is ConfigType.PASSWORD else str(key.parse(text, given))
 
 
@@ -160,10 +166,11 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
 
 
 def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) -> float:
-    """Return how long a login is valid, in seconds, or 0 if it is always valid.
+    """Return for how many seconds a login is valid, or 0 if there is no limit.
 
-    The setting `connections.max.reauth.ms` can have four values: for all logins, for the listener, for the mechanism,
-    and for the mechanism on this listener. If several of them are set, the last one in this order applies.
+    The setting `connections.max.reauth.ms` can be set for all logins, for a listener, for a mechanism, and for a
+    mechanism on one listener. If it has several of these values, a later one in this list has precedence over an
+    earlier one.
     """
     prefixes = ["", f"listener.name.{listener.lower()}.", *_mechanism_prefixes(listener, mechanism)]
     given = [prefix + SESSION for prefix in prefixes if prefix + SESSION in properties]
@@ -189,7 +196,7 @@ def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[
 
 
 def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
-    """Return the prefixes of settings for one mechanism. A value with the last prefix has precedence."""
+    """Return the prefixes of a mechanism's settings: for all listeners, and for this one, which has precedence."""
     return [f"{mechanism.lower()}.", f"listener.name.{listener.lower()}.{mechanism.lower()}."]
 
 
@@ -211,9 +218,10 @@ def _users_of(
 ) -> dict[str, str]:
     """Return the users of the mechanism PLAIN, with their passwords, for one listener.
 
-    The users come from the setting `sasl.plain.users`, or from a JAAS line (a setting in Java's format, see jaas.py).
-    Other mechanisms of the listener can also have JAAS lines. The function checks these lines, but takes no users from
-    them. Raises ConfigError.
+    The users come from the setting `sasl.plain.users` and from the JAAS line of PLAIN. A JAAS line is a setting in
+    Java's format (jaas.py). Other mechanisms of the listener can also have JAAS lines. The function checks these
+    lines, but they contain no users of PLAIN. Raises ConfigError if a line is wrong, or if the listener offers
+    PLAIN without any user.
     """
     name, users = "sasl.plain.users", dict[str, str]()
     try:

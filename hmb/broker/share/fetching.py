@@ -1,9 +1,9 @@
 """Fetches records for a member of a share group.
 
-A fetch goes through the partitions of the share session. From each partition, the member acquires records, until it has
-as many records as it asked for. If no partition has an Available record, the fetch waits (broker/long_poll.py). These
-events wake the fetch: a producer appends records to one of the logs, a record becomes Available again, or the broker
-stops.
+A fetch goes through the partitions of the member's share session, and acquires records for the member. The
+fetch stops when the member has as many records or bytes as it asked for. A record can be acquired if its state
+is Available. If no partition has such a record, the fetch waits (broker/long_poll.py). The fetch continues when
+a producer appends records to one of the logs, when a record becomes Available again, or when the broker stops.
 """
 
 from __future__ import annotations
@@ -91,11 +91,12 @@ class ShareFetching:
 
 
 def divided(acquired: Iterable[Run], batches: Sequence[range], size: int) -> list[AcquiredRecords]:
-    """Divide the acquired runs into ranges of about `size` records. A range ends where a record batch ends.
+    """Divide each run of acquired records into ranges of about `size` records.
 
-    The client can acknowledge a whole range with one number, if it has processed all records of the range. For example,
-    a run with the offsets 0 to 899 consists of three record batches with 300 records each. With the size 500, the
-    ranges are 0 to 599 and 600 to 899.
+    A run contains neighboring records with the same delivery state. A range ends only at the end of a record batch
+    or of the run. If the client has processed all records of a range, it can acknowledge them with one number. For
+    example, a run with the offsets 0 to 899 consists of three record batches with 300 records each. With the size
+    500, the ranges are 0 to 599 and 600 to 899.
     """
     ranges = []
     for run in acquired:

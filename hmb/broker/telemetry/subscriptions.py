@@ -1,14 +1,14 @@
-"""A subscription: metrics, the clients that send these metrics to the broker, and the time between two pushes.
+"""A subscription determines which clients push metrics to the broker, which metrics they push, and how often.
 
 The settings of the subscription "slow-consumers" are, for example:
     metrics=org.apache.kafka.consumer.fetch,org.apache.kafka.consumer.poll
     interval.ms=10000
     match=client_id=billing-.*,client_software_name=librdkafka
 
-The setting `metrics` of a subscription is a list of texts. Each text is the beginning of the names of metrics, and "*"
-stands for all metrics. The setting `match` is a list of conditions `name=expression`. A client must fulfil all
-conditions. For example, the condition `client_id=billing-.*` requires that the client's whole client id matches the
-regular expression `billing-.*` (RE2). A subscription without conditions applies to every client.
+The setting `metrics` is a list of prefixes: it selects all metrics whose names begin with one of them. "*" selects all
+metrics. The setting `match` is a list of conditions `name=expression`, and a client must fulfil all of them. For
+example, `client_id=billing-.*` selects the clients whose whole client id matches the regular expression `billing-.*`
+(RE2). A subscription without conditions applies to every client.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class TelemetryClient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSubscription:
-    """A subscription: the metrics that clients must send, the time between two pushes, and conditions for clients.
+    """A subscription: which metrics clients push, how often they push, and to which clients this applies.
 
-    The subscription applies to a client that fulfils all conditions. A key of `conditions` is the name of a property of
-    the client, for example "client_id". The property must match the regular expression that belongs to the key.
+    `conditions` maps names of client properties, for example "client_id", to regular expressions. The
+    subscription applies to a client if each of these properties matches its regular expression.
     """
 
     metrics: tuple[str, ...]
@@ -90,10 +90,10 @@ def subscription_of(configs: Mapping[str, str]) -> MetricsSubscription:
 
 
 class RequestedMetrics(NamedTuple):
-    """The request of the broker to one client instance: which metrics it must send, and how often.
+    """The metrics that the broker requests from one client instance: which metrics to push, and how often.
 
-    The broker computes the subscription id from the other values. So the subscription id changes if any other value
-    changes.
+    The subscription id is a checksum of the metrics, the interval and the client instance id. If the metrics or
+    the interval change, the id changes too.
     """
 
     metrics: tuple[str, ...]
@@ -102,7 +102,10 @@ class RequestedMetrics(NamedTuple):
 
 
 def requested_from(client: TelemetryClient, subscriptions: Iterable[MetricsSubscription]) -> RequestedMetrics:
-    """Combine the subscriptions that apply to a client: all their metrics, and the shortest interval."""
+    """Combine the subscriptions that apply to a client: request all their metrics, at the shortest interval.
+
+    The interval is at most DEFAULT_INTERVAL_MS, even if all subscriptions have longer intervals.
+    """
     found = [each for each in subscriptions if each.applies_to(client)]
     names = {name for each in found for name in each.metrics}
     metrics = (ALL_METRICS,) if ALL_METRICS in names else tuple(sorted(names))

@@ -27,9 +27,10 @@ class JournalTopic:
     def logs(self) -> Mapping[int, Log]:
         """Return the logs of the topic's partitions, or an empty mapping if the topic does not exist.
 
-        If a client adds partitions to the topic, this method returns the new partitions only after the next start of
-        the broker. The reason: a group's partition is the hash of the group's name, modulo the number of partitions. If
-        this number changed while the broker runs, a running group would suddenly belong to another partition.
+        If a client adds partitions to the topic, this method ignores them until the broker starts again. The reason:
+        the broker stores each group in one partition. The number of this partition is the hash of the group's name,
+        modulo the number of partitions. If the number of partitions changed now, a running group would suddenly belong
+        to another partition.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:

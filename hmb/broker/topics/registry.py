@@ -1,8 +1,11 @@
 """The registry of topics. The registry creates, changes and deletes topics, and finds them in a table (table.py).
 
-A topic has a name, an id, and one log for each partition. The broker finds a log by the name of its directory
-(storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,
-the broker either completes the change at its next start, or continues without the change (interrupted_changes.py).
+A topic has a name, an id, and one log for each partition. The directory of a log has the name of its partition,
+for example `orders-0`, so the broker can find the log (storage/log_manager.py). The file `topics.json` contains
+the settings of all topics (store.py).
+
+A crash can interrupt a change, for example the creation of a topic. The broker completes this change at its
+next start (interrupted_changes.py). If nothing of the change was on disk yet, the topics stay as they were.
 """
 
 from __future__ import annotations
@@ -41,10 +44,10 @@ Forget = Callable[[Mapping[str, uuid.UUID]], None]  # a function that gets the n
 class Topics:
     """All topics of the broker. Only one thread at a time changes topics. A thread that reads topics takes no lock.
 
-    - Each partition of a topic in `_table` has a log in the log manager.
-    - Each topic in `_table` is in the file topics.json. After a crash, the file can also contain topics that are not in
-      `_table`.
-    - `version` increases after each change of the topics or of their partitions.
+    - `_table` contains the topics. Each partition of these topics has a log in the log manager.
+    - The file topics.json also contains each topic in `_table`. It can contain more topics: for example, a topic
+      that is being deleted is no longer in `_table`, but is still in the file.
+    - `version` increases when topics or partitions are created, or when topics are deleted.
     """
 
     def __init__(self, logs: LogManager, config: BrokerConfig) -> None:
@@ -138,7 +141,7 @@ class Topics:
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         """Check whether `create` can create this topic. Return the topic, but do not create it yet.
 
-        Raises the errors of `create`.
+        Raises the same errors as `create`, except KAFKA_STORAGE_ERROR.
         """
         check_topic_name(name)
         self._table.check_is_free(name)
@@ -147,9 +150,10 @@ class Topics:
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Create several topics together. Each topic in `new` is a result of `check`.
+        """Create several topics together. `check` has returned each topic in `new`.
 
-        Return an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many partitions),
+        Return a list that contains an error or None for each topic. The errors are TOPIC_ALREADY_EXISTS,
+        INVALID_TOPIC_EXCEPTION (two names differ only in `.` and `_`), POLICY_VIOLATION (too many partitions) and
         KAFKA_STORAGE_ERROR.
         """
         with self._lock:
@@ -174,9 +178,11 @@ class Topics:
             return self._make_partitions(grown, [outcome_of(partial(self.check_growth, *each)) for each in grown])
 
     def check_growth(self, topic: Topic, count: int) -> None:
-        """Raise KafkaError if it is not allowed to increase the topic's number of partitions to `count`.
+        """Raise KafkaError if the broker cannot increase the topic's number of partitions to `count`.
 
-        For example, the topic is deleted, or `count` is too small or too large. This method itself adds no partitions.
+        Raises UNKNOWN_TOPIC_OR_PARTITION if the topic has been deleted. Raises INVALID_PARTITIONS if the topic already
+        has `count` or more partitions. Raises POLICY_VIOLATION if `count` is too large. This method itself adds no
+        partitions.
         """
         self._table.check_is_there(topic)
         if count <= (before := topic.next_partition):
@@ -190,9 +196,10 @@ class Topics:
     ) -> list[KafkaError | None]:
         """Create new partitions for several topics. If one partition cannot be created, create none for any topic.
 
-        `outcomes` contains one entry for each topic: an error if the caller has refused the topic, or None. This method
-        creates partitions only for the topics with the entry None. The result contains the errors in `outcomes` and the
-        errors of this method.
+        `outcomes` contains one entry for each topic. If the entry is an error, the caller has already refused the
+        topic, and this method ignores the topic. If the entry is None, this method creates the partitions.
+
+        Return a list like `outcomes`. If the partitions cannot be created, an error replaces each None in this list.
         """
         new = {each.topic.name: each for each, outcome in zip(wanted, outcomes, strict=True) if outcome is None}
         try:
@@ -295,10 +302,11 @@ class Topics:
     def delete(self, topics: Sequence[Topic], forget: Forget = lambda ids: None) -> list[KafkaError | None]:
         """Delete several topics with all their records.
 
-        `forget` removes what other parts of the broker store about the topics, such as committed offsets. This method
-        first calls `forget`, and then removes the topics' files. The removal of large files can take long.
+        When the topics are deleted, the method calls `forget`, which removes other data about these topics, for example
+        their committed offsets. After that, the method removes the topics' files. This can take a long time.
 
-        Return an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+        Return a list that contains an error or None for each topic. The errors are UNKNOWN_TOPIC_OR_PARTITION and
+        KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             outcomes = [outcome_of(partial(self._table.check_is_there, topic)) for topic in topics]

@@ -21,10 +21,11 @@ class TopicTable:
     """The topics of a broker. A thread that changes the table holds the lock of `Topics`. Readers take no lock.
 
     - `_by_name` and `_by_id` contain the same topics.
-    - A key of `_by_metric_name` is a topic's name with `_` in place of each `.`, because Kafka's metrics use this name.
-      For example, the topics `orders.eu` and `orders_eu` both have the key `orders_eu`. This broker never creates two
-      topics with the same key. But another broker can have created both topics in the data directory.
-      `_by_metric_name` then contains only one of them.
+    - `_by_metric_name` finds a topic by the name that Kafka's metrics use: the topic's name with `_` in place of
+      each `.`.
+    - The topics `orders.eu` and `orders_eu` would have the same name in metrics, so this broker never creates both
+      of them. But another broker can have created both in the data directory. Then `_by_metric_name` contains only
+      one.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:

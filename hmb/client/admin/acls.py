@@ -100,7 +100,7 @@ def delete_acls(
 ) -> dict[AclBindingFilter, list[AclBinding] | KafkaError]:
     """Delete all ACLs that match at least one filter. For each filter, return the deleted ACLs or a KafkaError.
 
-    If two filters match the same ACL, both lists may contain this ACL. Needs Kafka 2.0.
+    An ACL that matches two filters can be in the results of both filters. Needs Kafka 2.0.
     """
     wanted = list(dict.fromkeys(filters))
     request = DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**_filter_fields(it)) for it in wanted])

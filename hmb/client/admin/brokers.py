@@ -159,10 +159,10 @@ class Brokers:
     def _ask_leaders(
         self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], PartitionResults[T]]
     ) -> PartitionResults[T]:
-        """Call `ask` once for each leader, without retries. Return the results of all partitions.
+        """Call `ask` once for each leader, and return the results of all partitions.
 
-        If a partition has a temporary error, forget its leader. The next call of this method then looks up the leader
-        again.
+        If the result of a partition is a temporary error, its leader may have changed. The next attempt then requests
+        the metadata of this topic again.
         """
         found: PartitionResults[T] = {}
         by_leader: dict[Node, list[TopicPartition]] = {}

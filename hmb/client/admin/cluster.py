@@ -32,9 +32,9 @@ class BrokerDescription(NamedTuple):
 class ClusterDescription(NamedTuple):
     """A cluster: its id, its controller and its brokers.
 
-    Kafka before 0.10 does not return the controller, so `controller_id` is -1. Kafka before 0.10.1 does not return the
-    cluster id, so `cluster_id` is None. With KRaft, the controller can be a separate process. The brokers then report
-    the id of an arbitrary broker as `controller_id`, because every broker forwards requests to the controller.
+    With KRaft, the controller can be a separate process, which is no broker. `controller_id` is then the id of any
+    broker, because every broker forwards requests to the controller. Old brokers do not return all values. Before
+    Kafka 0.10, `controller_id` is -1. Before Kafka 0.10.1, `cluster_id` is None.
     """
 
     cluster_id: str | None
@@ -43,11 +43,11 @@ class ClusterDescription(NamedTuple):
 
 
 class ReplicaDescription(NamedTuple):
-    """A replica of a partition in a data directory. `size` is in bytes.
+    """A replica of a partition in a data directory.
 
-    `offset_lag` is the number of offsets that the replica still has to copy from the leader.
+    `size` is in bytes. `offset_lag` is the number of offsets that the replica still has to copy from the leader.
 
-    `is_future` is True while the broker moves the replica into this data directory from another data directory.
+    `is_future` is True while the broker moves the replica from another data directory into this one.
     """
 
     size: int
@@ -128,11 +128,11 @@ def elect_leaders(
     """Ask the controller to elect the leaders of partitions. `partitions=None` means all partitions.
 
     If `unclean` is false, the preferred replica of each partition becomes the leader. If `unclean` is true, the
-    controller elects leaders only for partitions without a live in-sync replica. A replica that is not in sync then
-    becomes the leader, and records may be lost.
+    controller elects a leader only for partitions without a live in-sync replica. A replica that is not in sync
+    then becomes the leader, and records may be lost.
 
-    If the election of a partition succeeded or was not necessary, the result of this partition is None. If the election
-    failed, the result is a KafkaError. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
+    The result of a partition is None if its election succeeded or was not needed, and otherwise a KafkaError. The
+    method needs Kafka 2.2. With `unclean`, it needs Kafka 2.4.
     """
     wanted = None if partitions is None else list_of_partitions(partitions)
     version = brokers.cluster.version_of(ElectLeadersRequest)

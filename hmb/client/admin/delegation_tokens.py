@@ -40,10 +40,11 @@ class DelegationToken(NamedTuple):
 def create_token(
     brokers: Brokers, renewers: Iterable[str] = (), max_lifetime_ms: int = -1, owner: str | None = None
 ) -> DelegationToken:
-    """Create a token for the principal `owner`, for example `User:alice`.
+    """Create a delegation token for the principal `owner`, for example `User:alice`.
 
-    If `owner` is None, the token belongs to the user of this admin. With `max_lifetime_ms=-1`, the broker chooses the
-    longest lifetime that it allows. Needs Kafka 1.1, and Kafka 3.3 for another owner.
+    If `owner` is None, the user of this admin owns the token. With `max_lifetime_ms=-1`, the token gets the
+    longest lifetime that the broker allows. The method needs Kafka 1.1 or newer. To set `owner`, it needs Kafka
+    3.3 or newer.
     """
     allowed = list(renewers)
     request = CreateDelegationTokenRequest(max_lifetime_ms=max_lifetime_ms)

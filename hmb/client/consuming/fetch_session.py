@@ -1,33 +1,33 @@
 """A fetch session with one leader (KIP-227). This module decides which partitions the next Fetch request contains.
 
-The problem: a consumer of 1,000 partitions sends Fetch requests again and again, and most partitions have not changed
-since the previous request. If each request names all partitions, the client encodes all these names each time, and the
-broker decodes them each time.
+The problem: a consumer of 1,000 partitions sends Fetch requests again and again, although most partitions have not
+changed since the previous request. If each request names all partitions, the client must encode 1,000 partitions for
+every request. The broker must decode them every time.
 
-The idea: the leader stores the partitions and their fetch offsets in a *session*. A request then names only new
-partitions, and partitions whose fetch offset or size limit has changed. A second list names the partitions that the
-leader must remove from the session. The response contains only partitions that have changed: they have new records, an
-error, a new high watermark or a new log start offset. The requests of a session are numbered, and the number of a
-request is its *epoch*:
+The idea: the leader stores the consumer's partitions and their fetch offsets in a *session*. Later requests then name
+only the changes. A request names new partitions, and partitions whose fetch offset or size limit has changed. In a
+separate list, it names the partitions that the leader must remove from the session. The response contains only
+partitions with news: new records, an error, a new high watermark or a new log start offset. Each request of a session
+has a number, its *epoch*:
     Fetch(session 0, epoch 0, all 1,000 partitions)          ----->
                                         <-----  session 7, all 1,000 partitions
     Fetch(session 7, epoch 1)                                ----->
                                         <-----  session 7, records of t-5
     Fetch(session 7, epoch 2, t-5 from 20)                   ----->
 
-The first request of a session names all partitions: it is a *full fetch*. Each later request is an *incremental fetch*.
-The client begins with a full fetch again in these cases:
-- The previous response has not arrived, or an exception (for example after Ctrl-C) interrupted the client while it
-  handled the response. The client then does not know which partitions the leader has stored.
-- The leader does not know the session any more (FETCH_SESSION_ID_NOT_FOUND), or it expects another epoch than the epoch
-  in the request (INVALID_FETCH_SESSION_EPOCH).
-- The consumer has removed a partition and added it again. The partition then has a new `Position`, which does not
-  contain the high watermark yet. The response to a full fetch contains the high watermark of every partition. The
-  response to an incremental fetch contains it only if it has changed.
+The first request of a session names all partitions (a *full fetch*). Each later request names only changes (an
+*incremental fetch*). In these cases, the client sends a full fetch again:
+- The client has not received the previous response, or was interrupted while it handled the response, for example by
+  Ctrl-C. The client then does not know which partitions the leader has stored.
+- The leader does not know the session any more (FETCH_SESSION_ID_NOT_FOUND).
+- The leader expects another epoch than the epoch in the request (INVALID_FETCH_SESSION_EPOCH).
+- The consumer has removed a partition and added it again. Its new `Position` has no high watermark yet. The response to
+  an incremental fetch contains the high watermark only if the value has changed. The response to a full fetch always
+  contains it.
 
-A session saves work only if the consumer reads many partitions. This table compares the cost of one fetch without a
-session and with a session, if no new records exist. The times are CPU times of HMB's consumer and of HMB's broker, on a
-busy machine with two cores:
+A session saves work only if the consumer reads many partitions. This table compares the cost of one fetch without and
+with a session, if there are no new records to fetch. The times are the CPU times of HMB's consumer and of HMB's broker.
+They were measured on a busy machine with two cores:
                    size of the request        time of the consumer     time of the broker
     partitions      without / with session       without / with           without / with
              1           98 / 47 bytes            0.5 / 0.4 ms             0.4 / 0.2 ms
@@ -35,13 +35,15 @@ busy machine with two cores:
            100        3,365 / 47 bytes            2.2 / 0.6 ms             2.3 / 0.3 ms
          1,000       33,066 / 47 bytes             29 /   4 ms              26 /   2 ms
 
-A consumer that waits for records sends two Fetch requests a second. If it reads few partitions, a fetch session saves
-almost nothing. But a broker stores at most 1,000 sessions (`max.incremental.fetch.session.cache.slots`). The consumer
-therefore uses a session only if it fetches at least LEAST_PARTITIONS partitions from the leader. Otherwise, each
-request names all partitions and belongs to no session.
+A consumer that waits for records sends two Fetch requests a second. If the consumer reads few partitions, these
+requests are small even without a session. Each session also takes one of the few places in a broker, which stores at
+most 1,000 sessions (`max.incremental.fetch.session.cache.slots`). The consumer therefore uses a session only if it
+fetches at least LEAST_PARTITIONS partitions from the leader. Otherwise, each request names all partitions and belongs
+to no session.
 
-Limits: a consumer does not end its sessions when it closes its connections. A broker stores a limited number of
-sessions. When a new session needs space, the broker removes an unused session.
+Limits: when a consumer closes its connections, it does not end its fetch sessions. The broker keeps these sessions,
+although nobody uses them any more. But a broker stores only a limited number of sessions. When it needs room for a new
+session, it removes an unused one.
 
 Source: KIP-227; Kafka's `FetchSessionHandler`.
 """
@@ -63,7 +65,11 @@ LEAST_PARTITIONS = 10
 
 
 class PartitionToFetch(NamedTuple):
-    """A partition that the consumer fetches now, with the values that a Fetch request contains for this partition."""
+    """The values of one partition for the next Fetch request.
+
+    `position` is the consumer's own object for the partition. It is not part of the request. The other three values
+    are.
+    """
 
     position: Position
     topic_id: UUID
@@ -71,9 +77,10 @@ class PartitionToFetch(NamedTuple):
     max_bytes: int
 
     def is_other(self, known: PartitionToFetch) -> bool:
-        """Return whether this object and `known` have different positions or different topic ids.
+        """Return True if `known` belongs to another position, or has another topic id.
 
-        `known` describes the same partition in the previous request.
+        `known` contains the values of the same partition in the previous request. The position is another object if the
+        consumer has removed the partition and added it again.
         """
         return self.position is not known.position or self.topic_id != known.topic_id
 
@@ -82,10 +89,10 @@ Partitions = Mapping[TopicPartition, PartitionToFetch]
 
 
 class FetchRequestData(NamedTuple):
-    """The fields of a Fetch request that depend on the session.
+    """The part of a Fetch request that depends on the fetch session.
 
-    The next request contains the partitions in `named`. The leader must remove the partitions in `forgotten` from the
-    session.
+    - `named` contains the partitions that the request lists to fetch.
+    - `forgotten` contains the partitions that the leader must remove from the session.
     """
 
     session_id: int
@@ -117,13 +124,13 @@ class FetchRequestData(NamedTuple):
 
 
 class FetchSessionHandler:
-    """The session with one leader. This class does no input or output.
+    """The fetch session with one leader. It does not send or receive anything itself.
 
-    - The fetcher calls `next` before each request. The fetcher calls `completed` after it has handled a response
-      without an error. If the fetcher does not call `completed`, the next request is a full fetch.
-    - `_known` contains all partitions that the consumer wanted to fetch when it sent the previous request, also those
-      that this request did not name. If the epoch of the next request (`_epoch`) is above 0, the leader's session
-      contains exactly these partitions.
+    - The fetcher calls `next` before each request, and `completed` after it has handled a response without an
+      error. If the fetcher does not call `completed`, the next request is a full fetch.
+    - `_known` contains all partitions that the consumer wanted to fetch at its previous request. This request
+      itself may name only some of them. If the epoch of the next request (`_epoch`) is above 0, the leader's
+      session contains exactly these partitions.
     """
 
     def __init__(self) -> None:
@@ -134,10 +141,10 @@ class FetchSessionHandler:
         self._uses_ids = False
 
     def next(self, wanted: Partitions, version: int, *, uses_ids: bool) -> FetchRequestData:
-        """Return the fields of the next Fetch request that depend on the session.
+        """Return the part of the next Fetch request that depends on the session.
 
-        `wanted` contains the partitions to fetch. `uses_ids` is true if the request contains topic ids instead of
-        names.
+        `wanted` contains all partitions that the consumer wants to fetch. `uses_ids` is true if the request identifies
+        topics by id, and false if by name.
         """
         before, epoch = self._known, self._epoch
         if version < FIRST_VERSION_OF_SESSIONS or len(wanted) < LEAST_PARTITIONS:

@@ -27,9 +27,10 @@ from hmb.protocol.topics import TopicPartition
 class Position:
     """A consumer's position in one partition.
 
-    - `consumed` is at most `fetch_offset`. If they are equal, the buffer contains no record of the partition.
-    - While the consumer does not know the offset at which it must read, `start` says how to find this offset. During
-      this time, the consumer does not fetch the partition. In all other cases, `start` is None.
+    - `consumed` is never greater than `fetch_offset`. If they are equal, the buffer contains no record of the
+      partition.
+    - `start` says where the consumer begins to read, for example at "latest". Before the consumer can fetch, it
+      must find the offset that `start` means. Then `start` becomes None.
     """
 
     partition: TopicPartition

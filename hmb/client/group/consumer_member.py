@@ -8,9 +8,12 @@ new partitions. For example, a member owns the partitions a1 and a2 of the topic
     calls                on_revoked(a2), on_assigned(a0)       by the consumer's thread, while it polls
     next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member
 
-The coordinator assigns a partition only after its previous owner has given it up. So a member can read each assigned
-partition immediately. A number, the member *epoch*, replaces the generation of the classic protocol. In a request,
-epoch 0 means that the member joins, and -1 that it leaves. Epoch -2 means that a static member leaves and may return.
+The coordinator assigns a partition to a member only after the previous owner has given the partition up. So a member
+can read each newly assigned partition immediately. Each member has an *epoch*, a number that replaces the generation of
+the classic protocol. Three epochs in a request have a special meaning:
+     0   the member joins the group
+    -1   the member leaves the group
+    -2   a static member stops, and can join again later
 
 A member has these states:
     UNSUBSCRIBED   The consumer has not subscribed to anything yet.
@@ -24,10 +27,10 @@ A member has these states:
 Assignments contain topic ids. The member sends a Metadata request to find the names of the topics (module `topic_ids`).
 The member stays in the state RECONCILING until it knows all names.
 
-Limits: in the consumer protocol, a member may subscribe with a regular expression, and the coordinator finds the topics
-that match. HMB's client sends no regular expression. The client itself finds the topics that match, and sends their
-names. For this purpose, the client requests the metadata of all topics at regular intervals. The client therefore
-begins to read a new topic only after the next of these requests.
+Limits: in the consumer protocol, a member may subscribe to topics with a regular expression. The coordinator then finds
+the topics that match. HMB's client does not use this. Instead, the client requests the metadata of all topics at
+regular intervals. It finds the matching topics itself, and sends their names to the coordinator. The consumer therefore
+begins to read a new topic only after the client's next metadata request.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """
@@ -187,10 +190,11 @@ class ConsumerGroupMember:
         self._backoff.response_received(now)
 
     def request_failed(self, now: float) -> None:
-        """Start a pause before the next heartbeat, because a heartbeat has failed.
+        """Handle a failed request: wait before the next request.
 
-        A heartbeat usually contains only the fields that have changed. Perhaps the coordinator has not received the
-        failed heartbeat. The next heartbeat therefore contains all fields.
+        A heartbeat usually contains only the fields that have changed since the previous heartbeat. After a failure,
+        the member does not know which fields the coordinator has received. The next heartbeat therefore contains all
+        fields.
         """
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
@@ -202,7 +206,11 @@ class ConsumerGroupMember:
     # -- heartbeats
 
     def _needs_names(self) -> bool:
-        """Return True if the member must look up the names of topics before it can take over all its partitions."""
+        """Return True if the member must still look up the names of assigned topics.
+
+        An assignment contains topic ids, but the consumer needs topic names. The member can take over the partitions of
+        a topic only when it knows the name of the topic.
+        """
         return self.state is ConsumerMemberState.RECONCILING and bool(self._target.unnamed)
 
     def _has_changes(self) -> bool:
@@ -212,8 +220,11 @@ class ConsumerGroupMember:
     def _must_send_owned(self) -> bool:
         """Return True if the next heartbeat must contain the partitions that the member owns.
 
-        The heartbeat must contain them in two cases. First, the last response was lost. Second, the member's partitions
-        have changed, and the change is finished: the member is not in the state RECONCILING any more.
+        There are two cases:
+
+        - A heartbeat has failed, so the member does not know whether the coordinator has received these partitions.
+        - The member's partitions have changed since the member last sent them, and the change is complete. The member
+          is then not in the state RECONCILING any more.
         """
         if self._sent_owned is None:
             return True

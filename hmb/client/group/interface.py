@@ -5,17 +5,18 @@ most one member. One broker, the *coordinator*, manages the group. Each member s
 show that the member is alive. When a member joins the group, leaves it or changes its subscription, the group assigns
 the partitions again. This is called a *rebalance*.
 
-A rebalance changes the partitions that the consumer reads. So the consumer's own thread must handle the change. When
-the consumer polls, `GroupMembership.poll` calls these methods of the consumer's `RebalanceListener`:
+A rebalance changes the partitions that the consumer reads. Only the consumer's own thread may change its data, so this
+thread must handle the rebalance. When the consumer polls, `GroupMembership.poll` calls these methods of the consumer's
+`RebalanceListener`:
     on_revoked(partitions)    other members will get these partitions: commit their positions now
-    (then the member reports to the coordinator that it has given up these partitions)
-    on_assigned(partitions)   this member gets these partitions: read from the committed offsets on
-    on_lost(partitions)       these partitions may already belong to other members: do not commit
+    (then the member tells the coordinator that it has given up these partitions)
+    on_assigned(partitions)   this member gets these partitions: begin to read at their committed offsets
+    on_lost(partitions)       other members may already own these partitions: do not commit their positions
 
-A second thread, the membership thread, sends heartbeats and waits for other members. This thread never calls
-`on_revoked`, `on_assigned` or `on_lost`, and never uses the consumer's data. So a rebalance must wait until the
-consumer polls, as in Kafka's own client. If the consumer does not poll for `max_poll_interval`, the member leaves the
-group.
+A second thread, the membership thread, sends heartbeats and waits for other members. This thread never uses the
+consumer's data, and never calls `on_revoked`, `on_assigned` or `on_lost`. Only the consumer's own thread calls
+these methods, and only while the consumer polls. Therefore a rebalance waits for the next poll, as in Kafka's
+own client. If the consumer does not poll for `max_poll_interval`, the member leaves the group.
 
 Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """
@@ -43,18 +44,18 @@ Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]  # the offsets that a
 
 
 def with_metadata(offset: int | OffsetAndMetadata) -> OffsetAndMetadata:
-    """Return an offset that an application commits, with empty metadata if the application has passed only a number."""
+    """Return `offset` as an `OffsetAndMetadata`. If `offset` is only a number, the metadata is empty."""
     return OffsetAndMetadata(offset) if isinstance(offset, int) else offset
 
 
 class GroupMetadata(NamedTuple):
     """The identity of a group member.
 
-    A transactional producer can commit offsets for a consumer. With these offsets, it sends the consumer's identity
-    (KIP-447).
+    A transactional producer can commit offsets for a consumer. Together with the offsets, the producer sends the
+    consumer's identity. The coordinator then rejects the offsets if this member has lost its partitions (KIP-447).
 
-    A consumer that has chosen its partitions with `assign` is not a member of the group. Its `generation_id` is -1, and
-    its `member_id` is "".
+    If a consumer chooses its partitions with `assign`, it is not a member of the group. Its `generation_id` is then
+    -1, and its `member_id` is "".
     """
 
     group_id: str
@@ -74,13 +75,13 @@ class MemberSettings:
 
     - A member with a `group_instance_id` is *static*. If a static member stops and starts again within
       `session_timeout`, the group does not rebalance.
-    - `assignors` lists assignors for the classic protocol. The member prefers the first assignor in the list.
-    - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". None means that the
-      broker chooses.
-    - `metadata_max_age` is the time after which the leader of a classic group checks again whether the group's topics
-      have new partitions.
-    - An open transaction may contain new offsets of the group. A member with `require_stable` waits until this
-      transaction ends, and then fetches the committed offsets.
+    - `assignors` lists the assignors for the classic protocol. The member prefers the first one.
+    - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". If it is None,
+      the broker chooses.
+    - In a classic group, one member is the leader. Every `metadata_max_age` seconds, the leader checks whether the
+      group's topics have new partitions.
+    - An open transaction may contain new offsets of the group. If `require_stable` is true, the member waits until
+      the transaction ends. Only then does it fetch the committed offsets.
     """
 
     group_id: str

@@ -1,15 +1,15 @@
 """Partitioners: functions that choose the partition of a record.
 
-All records with the same key go to the same partition, so that consumers read these records in order. The number of the
-partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Kafka 0.7
-design, "Semantic partitioning"). All clients must use the same hash function, because two different functions would
-send records with the same key to different partitions. Since version 0.8.2, Kafka's Java client uses Austin Appleby's
-hash function murmur2 (32 bits, with Kafka's own seed).
+All records with the same key go to the same partition. So consumers read these records in the order in which they were
+sent. The number of the partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic
+partitioning (Kafka 0.7 design, "Semantic partitioning"). All clients of a topic must use the same hash function.
+Otherwise, they would send records with the same key to different partitions. Kafka's Java client has used murmur2 since
+version 0.8.2. This hash function is by Austin Appleby; Kafka uses it with 32 bits and its own seed.
 
-A record without a key may go to any partition. If the producer chose a new partition for each record, it would make
-many small batches. The producer therefore uses the same partition until the batch is full or sent (see `accumulator`).
+A record without a key may go to any partition. If such records went to a new partition each time, each batch would be
+small. The producer therefore fills one batch before it chooses another partition for these records (see `accumulator`).
 A program can choose one of three partitioners by name:
-    murmur2   the hash of the key is murmur2; records without a key stay together until their batch is sent;
+    murmur2   the hash of the key is murmur2; records without a key go to the same partition until their batch is sent;
               this is Kafka's default
     hash      the hash of the key is Java's hash of a string; each record without a key goes to a random partition;
               this was the default of Kafka 0.7

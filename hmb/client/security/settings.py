@@ -132,7 +132,11 @@ def _token_source(given: str | TokenSource | None, values: Mapping[str, str]) ->
 
 
 def _name_and_password(values: Mapping[str, str]) -> tuple[str, str, bool]:
-    """Return the name, the password, and whether they are the id and the HMAC of a delegation token."""
+    """Return the username, the password, and whether the client logs in with a delegation token.
+
+    For a delegation token, the username is the id of the token, and the password is its HMAC. Raises
+    SecuritySettingError if the username or the password is missing.
+    """
     found = {name: values[f"sasl.{name}"] for name in ("username", "password") if f"sasl.{name}" in values}
     for name, *texts in JAAS_OPTION.findall(values.get("sasl.jaas.config", "")):
         found.setdefault(name, re.sub(r"\\(.)", r"\1", "".join(texts)))

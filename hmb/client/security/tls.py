@@ -42,10 +42,11 @@ class TlsClientSocket(ssl.SSLSocket):
 
 
 def new_context(settings: TlsSettings, *, checks_host: bool) -> ssl.SSLContext:
-    """Return a TLS context. Without a trust store, the client trusts the authorities of the operating system.
+    """Return a TLS context for connections to brokers. Raises TlsSettingError.
 
-    If `checks_host` is true, the broker's certificate must name the host that the client connects to. Raises
-    TlsSettingError.
+    If the settings contain no trust store, the client trusts the same certificate authorities (CAs) as the
+    operating system. If `checks_host` is true, the client accepts a broker's certificate only if the certificate
+    names the host that the client connects to.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = MINIMUM

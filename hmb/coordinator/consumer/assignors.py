@@ -5,19 +5,20 @@ subscribes. The assignor returns the new target assignment of each member. It as
 topic to exactly one member, and this member subscribes to the topic.
 
 HMB has two assignors:
-- *uniform* (the default): members with the same subscription get almost the same number of partitions: the numbers
-  differ by at most one. The assignor is *sticky*: as few partitions as possible move to another member.
+- *uniform* (the default): among members with the same subscription, the numbers of partitions differ by at most one.
+  The assignor is *sticky*: it moves as few partitions as possible from one member to another.
 - *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
-  on. Two topics with the same number of partitions are divided in the same way, so one member gets, for example,
-  partition 3 of both topics. This member can then join the records of both topics that have the same key. The algorithm
-  comes from Kafka 0.7. The range assignor is not sticky. If the members read several topics, some members can get more
-  partitions than others.
+  on. If two topics have the same number of partitions, one member gets the same partition numbers of both, for example
+  x-3 and y-3. The member can then combine records of both topics that have the same key (a join). The range assignor is
+  not sticky. If the members read several topics, some members can get more partitions than others. The algorithm comes
+  from Kafka 0.7.
 
 For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
 x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to A and three to B.
 
-The assignors sort the members: first the static members by instance id, and then the others by member id. The result
-therefore does not depend on the order in which the members have joined.
+The assignors first sort the members. Otherwise, the result would depend on the order in which the members have joined
+the group. Static members come first, in the order of their instance ids. The other members follow, in the order of
+their member ids.
 
 Source: KIP-848; the Kafka 0.7 design on rebalancing; Kafka's `UniformAssignor`, `RangeAssignor`.
 """
@@ -75,9 +76,9 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the partitions of the member's current target assignment that the member can keep.
+    """Return the partitions that the member can keep from its current target assignment.
 
-    A member cannot keep deleted partitions and partitions of topics that it no longer reads.
+    The member must give up a partition that was deleted, or whose topic the member no longer reads.
     """
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
@@ -120,10 +121,11 @@ def _assign_alike(
 
 
 class _Balance:
-    """The uniform assignor for members that read different topics.
+    """Computes uniform target assignments for members that read different topics.
 
-    The assignor first assigns the partitions without an owner. Then the assignor moves partitions from the members that
-    own the most partitions to the members that own the fewest.
+    First, each partition without an owner goes to the member that owns the fewest partitions. Then partitions move
+    from the members with the most partitions to the members with the fewest. A member gets only partitions of
+    topics that it reads.
     """
 
     def __init__(
@@ -169,10 +171,13 @@ class _Balance:
                 heapq.heapreplace(heap, (size + 1, order, reader))
 
     def _even_out(self, topic: UUID) -> bool:
-        """Move partitions of one topic from the member with the most partitions to the member with the fewest.
+        """Move partitions of one topic from the members with the most partitions to the members with the fewest.
 
-        Only members that read the topic take part. The moves end when the partition counts of these two members differ
-        by at most one. Return whether a partition has moved.
+        Return True if at least one partition has moved.
+
+        Only members that read the topic take part. The method counts all partitions of a member, also those of other
+        topics. It moves one partition at a time, from the member with the most partitions that still owns a partition
+        of this topic. It stops when the counts of giver and receiver differ by at most one.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

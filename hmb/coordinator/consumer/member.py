@@ -10,16 +10,16 @@ confirmed with a heartbeat that it no longer reads the partition.
 The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 
 For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target assignment of
-epoch 5, A owns {0, 1} and B owns {2}:
-    B sends a heartbeat    B enters epoch 5 as UnreleasedPartitions and owns nothing, because A still owns partition 2
-    A sends a heartbeat    A stays in epoch 4 as UnrevokedPartitions; the response contains {0, 1}
-    A sends owned={0, 1}   A enters epoch 5 as Stable, and partition 2 has no owner
+epoch 5, A owns {0, 1} and B owns {2}. In this table, UnreleasedPartitions, UnrevokedPartitions and Stable are states:
+    B sends a heartbeat    B enters epoch 5 and is UnreleasedPartitions; B owns nothing, because A still owns {2}
+    A sends a heartbeat    A stays in epoch 4 and is UnrevokedPartitions; the response contains {0, 1}
+    A sends owned={0, 1}   A enters epoch 5 and is Stable; partition 2 has no owner now
     B sends a heartbeat    B is Stable; the response contains {2}
 
-Each target assignment has a number, its epoch. A member enters the epoch of a target as soon as the member owns no
-partition outside this target. The *member epoch* is the epoch that the member entered last. Each heartbeat of a member
-contains its member epoch. If this epoch is too old, the coordinator rejects the heartbeat, and the member must join
-again.
+Each target assignment has a number, its epoch. A member enters the epoch of a target as soon as the member has
+given up all partitions that are not in this target. The epoch that a member entered last is its *member epoch*.
+The member sends its member epoch in each heartbeat. If the member epoch is too old, the coordinator rejects the
+heartbeat, and the member must join the group again.
 
 A member that has not received the coordinator's last response does not know its new epoch. The coordinator therefore
 also accepts a heartbeat with the member's previous epoch, if the member owns only partitions of its current assignment.
@@ -61,8 +61,9 @@ class MemberTarget(NamedTuple):
 class ConsumerMember:
     """The state of one member. The object never changes: a change of the member creates a new object.
 
-    - The member may read the partitions in `assigned`. It must give up the partitions in `revoking`, which it still
-      owns. No partition is in both.
+    - `assigned` contains the partitions that the member may read.
+    - `revoking` contains the partitions that the member still owns but must give up.
+    - No partition is in `assigned` and also in `revoking`.
     """
 
     member_id: str
@@ -115,11 +116,11 @@ class ConsumerMember:
         return subscription_size(self.topics, self.regex) + (0 if self.classic is None else self.classic.size)
 
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
-        """Check the epoch of a heartbeat. `owned` contains the partitions in the heartbeat.
+        """Check the epoch in a heartbeat. `owned` contains the partitions that the heartbeat lists.
 
-        Epoch 0 and the current epoch are valid. The previous epoch is also valid if `owned` contains only assigned
-        partitions, because the member may have missed the response with the current epoch. For every other epoch, the
-        method raises FENCED_MEMBER_EPOCH.
+        Epoch 0 (the member joins the group) and the current epoch are valid. The previous epoch is valid if the
+        heartbeat lists partitions, and all of them are assigned to the member. Such a member may have missed the
+        response with the current epoch. In all other cases, the method raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return
@@ -130,9 +131,11 @@ class ConsumerMember:
     def check_commit(self, commit: Commit) -> None:
         """Check that this member is allowed to commit these offsets.
 
-        A commit with an older epoch of the member is also allowed, if the member already owned the partitions in that
-        epoch (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH. If the member uses the classic protocol,
-        raises only ILLEGAL_GENERATION.
+        The epoch in the commit must be the current epoch of the member. An older epoch is also allowed, if the member
+        has owned all partitions of the commit since that epoch (KIP-1251).
+
+        A member that uses the KIP-848 protocol gets UNSUPPORTED_VERSION or STALE_MEMBER_EPOCH. A member that uses the
+        classic protocol gets ILLEGAL_GENERATION.
         """
         if self.classic is None:
             check_commit_version(GroupType.CONSUMER, commit)
@@ -208,10 +211,10 @@ class ConsumerMember:
         return self._moved(self._after(event), target.epoch, {**kept, **dict.fromkeys(free, target.epoch)}, {})
 
     def _without_unread(self, target: MemberTarget, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member without the partitions of topics to which the member no longer subscribes.
+        """Take the partitions of unsubscribed topics from the member, and return the changed member.
 
-        The target assignment can still contain these partitions, if the coordinator computed the target before the
-        subscription changed.
+        A member unsubscribes from a topic when it changes its subscription. The target assignment may be older than
+        this change, so it may still contain partitions of the topic.
         """
         unread = {each: epoch for each, epoch in self.assigned.items() if each.topic_id not in target.read}
         if not unread:

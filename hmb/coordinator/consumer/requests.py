@@ -1,7 +1,7 @@
 """Handles the requests for KIP-848 groups: heartbeats of members, and descriptions.
 
-A KIP-848 group is in the table of all groups. If a classic group has the id of the request, `GroupConverter` may turn
-the classic group into a KIP-848 group (migration/converter.py).
+One table contains the groups of all protocols. If a heartbeat names a classic group, `GroupConverter` can
+convert this group to a KIP-848 group (migration/converter.py).
 
 Source: KIP-848; Kafka's `GroupCoordinatorService`.
 """
@@ -36,7 +36,8 @@ class ConsumerGroupRequests:
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle ConsumerGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError.
 
-        `may_describe` decides which topics a regular expression of this member can match.
+        `may_describe(topic)` returns whether ACLs allow the client to see this topic. A regular expression of the
+        member matches only such topics.
         """
         check_heartbeat(request, version)
         size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)

@@ -1,23 +1,24 @@
 """One partition of a journal: its log, its state, and the queue of records that wait for the disk.
 
-The queue of a partition needs no limit, because each connection can add only a few entries. Each connection has its own
-thread. A thread adds entries for at most 64 requests (`MAX_DEFERRED` in hmb/broker/network/gathering.py). It must then
-call `Journal.write`, which waits until these entries have left the queue. Each request to commit offsets adds one
-entry. So the commits of 100 connections add at most 6,400 entries to the queue.
+The queue of a partition needs no size limit, because each connection can add only a few entries. Each connection has
+its own thread. After at most 64 requests (`MAX_DEFERRED` in hmb/broker/network/gathering.py), this thread must call
+`Journal.write`, which waits until the entries of these requests are written. For example, each request to commit
+offsets adds one entry. So 100 connections that commit offsets have at most 6,400 entries in the queue.
 
-The records of one commit have at most `max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses
-larger commits before it adds them to the journal's queue. The thread of a connection adds the commits of at most 64
-requests before it waits. So the commits of one connection take at most 64 MiB in this queue.
+The commits of one connection take at most 64 MiB in this queue. The records of one commit have at most
+`max.message.bytes` bytes (1 MiB by default), because `OffsetManager` refuses a larger commit. The thread of a
+connection adds the commits of at most 64 requests to the queue. It then waits until these commits are written.
 
 A thread waits for the lock `write_lock` of a partition without a time limit. This wait always ends, because the thread
 that holds `write_lock` always releases it after a short time, and because no deadlock is possible.
 
-The thread that holds `write_lock` releases it after a short time, because the thread only does two short things. It
-writes and syncs a file. It then calls the function `apply` of each entry, which changes the coordinator's state in
-memory. If the disk fails, the write raises an error, and the thread also releases the lock.
+The thread that holds `write_lock` does only two short things. First, it writes the queued records to the log, and syncs
+the file if the settings demand it. Then it calls the function `apply` of each written entry. This function changes the
+coordinator's state in memory. The thread then releases the lock, even if the disk fails and the write raises an error.
 
-The thread that holds `write_lock` takes only locks that come after `write_lock` in the list in docs/tour/locks.md. So
-two threads never wait for each other, and no deadlock is possible.
+No deadlock is possible, because all threads take locks in the same order, the order of the list in docs/tour/locks.md.
+A thread that holds `write_lock` takes only locks that come later in this list. So it never waits for a thread that
+waits for `write_lock`.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ class LoadingState(Enum):
 
 
 class QueuedRecords:
-    """Records in the queue of a partition. `Journal.write` makes them durable.
+    """An entry in the queue of a journal partition: the records of one change.
 
-    - `done` is true after a thread has written the records, or has failed to write them.
-    - `failure` is the error if the records could not be written.
+    `Journal.write` waits until these records are written.
+
+    - `done` becomes true when a thread has tried to write the records, even if the write failed.
+    - `failure` is the error if the write failed. Otherwise, it is None.
     """
 
     __slots__ = ("apply", "done", "failure", "marker", "partition", "producer", "records")
@@ -76,12 +79,12 @@ class QueuedRecords:
 class JournalPartition:
     """One partition of a journal's topic.
 
-    - `queue` contains entries (`QueuedRecords`). Each entry contains the records of one change that are not written
-      yet. The entries are in the order in which the coordinator's state changes.
-    - Every thread can add entries to the end of `queue`. The thread of a connection adds at most 64 entries, and then
-      waits until they are written.
-    - Only a thread that holds `write_lock` removes entries from the front of `queue`, and writes their records. When
-      this thread has finished an entry, the field `done` of the entry is true.
+    - `queue` contains the changes that are not written yet. Each entry (`QueuedRecords`) contains the records of
+      one change. The entries are in the same order as the changes of the coordinator's state.
+    - Any thread can add an entry to the end of `queue`. The thread of a connection handles at most 64 requests
+      before it waits until their entries are written.
+    - Only a thread that holds `write_lock` removes entries from the front of `queue`, and writes their records.
+      When the thread has finished an entry, it sets the entry's field `done`.
     - When `state` is not ACTIVE, no thread adds entries.
     """
 

@@ -1,12 +1,14 @@
 """Stores when each member of a modern group must send its next heartbeat, and when it must have given up partitions.
 
 A member can have two deadlines:
-- The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the
-  member.
-- When a member must give up partitions, its *revocation* deadline starts. The member must give up these partitions
-  within its rebalance timeout. If the member is still in its old epoch at the deadline, the group removes the member,
-  because other members wait for the partitions. In a streams group, members give up tasks instead of partitions. The
-  members of a share group have no revocation deadline, because several of them may read one partition.
+- *Session.* A member must send its next heartbeat within the session timeout. Otherwise its session ends, and
+  the group removes the member.
+- *Revocation.* When a member must give up partitions, it must do so within its rebalance timeout. If the member
+  is still in its old epoch at this deadline, the group removes the member, because other members wait for the
+  partitions.
+
+In a streams group, members give up tasks instead of partitions. In a share group, several members may read the
+same partition, so members have no revocation deadline.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. For such a member, the group
 stores a deadline for its next JoinGroup request and a deadline for its next SyncGroup request (consumer/deadlines.py).
@@ -68,10 +70,10 @@ class MemberDeadlines:
         self.end_revocation(member_id)
 
     def restart(self, members: Iterable[tuple[ModernMember, int]], now: int) -> None:
-        """Start the deadlines of all members after the group was restored from the journal.
+        """Start the deadlines of all members again, because the group has been restored from its stored records.
 
-        Each item of `members` is a pair `(member, session timeout)`. A session that is already running keeps its
-        deadline.
+        Each item of `members` is a pair `(member, session timeout)`. If the session of a member is already running, the
+        session keeps its deadline.
         """
         known, self._sessions = self._sessions, {}
         self._revocations.clear()
@@ -97,10 +99,10 @@ class MemberDeadlines:
         return [member_id for member_id, session in self._sessions.items() if session.deadline <= now]
 
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
-        """Remove and return the revocation deadlines that have passed.
+        """Return the revocation deadlines that have passed, and remove them from this object.
 
-        Each item is a pair `(member id, epoch)`. The epoch is the member's epoch at the time when the deadline was set.
-        A member that is still in this epoch has not given up its partitions.
+        Each item is a pair `(member id, epoch)`. The epoch is the epoch in which the member was when the deadline was
+        set. If the member is still in this epoch, it has not given up its partitions.
         """
         late = [(member_id, epoch) for member_id, (epoch, limit) in self._revocations.items() if limit <= now]
         for member_id, _ in late:

@@ -1,9 +1,10 @@
 """The base class of all modern groups: KIP-848 groups, share groups and streams groups.
 
-Kafka calls KIP-848 groups, share groups and streams groups *modern*. In a modern group, the broker computes a target
-assignment, and each member takes one step towards its target at each heartbeat. The base class contains the parts that
-all kinds share: the deadlines of the members, and the state that the broker restores after a restart. The subclasses
-handle the heartbeats, because each kind of group has its own requests, members and assignors.
+Kafka calls KIP-848 groups, share groups and streams groups *modern*. In a modern group, the broker computes a
+target assignment, which says what each member should read. At each heartbeat, a member gets one step closer to
+its target. The base class contains what is the same in all three kinds of groups: the deadlines of the members,
+and the state that the broker restores after a restart. Each kind has its own requests, members and assignors,
+so each subclass handles its own heartbeats.
 
 For example, a member of a share group sends its last heartbeat at second 0, and the session timeout is 45 s. At second
 45, `tick` finds that the session has ended, and removes the member. The method `_on_removed` of `ShareGroup` then
@@ -34,9 +35,11 @@ LEAVES = "the member leaves"  # the reason of `ModernGroup.remove` for members t
 
 
 class ModernGroup(ABC, Generic[StateT, SettingsT]):
-    """One modern group, as a state machine without threads and disks. `now` is a time in ms.
+    """One modern group, as a state machine that uses no threads and no disk. `now` is a time in ms.
 
-    - `state` stores the members, the epochs and the target assignment. `writes` is the list `state.writes`.
+    - `state` contains the members, the epochs and the target assignment.
+    - `writes` contains the records that the broker must write to the journal. It is the same list as
+      `state.writes`.
     - `deadlines` contains the time at which each member's session ends.
     """
 
@@ -91,7 +94,11 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         """Return whether the members read the topic."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        """Check that the sender of an OffsetFetch request is allowed to read the group's committed offsets.
+
+        A request without a member id and without a member epoch is always allowed. Raises UNKNOWN_MEMBER_ID if the
+        group has no such member. Raises STALE_MEMBER_EPOCH if `epoch` is not the member's current epoch.
+        """
         if member_id is not None or epoch >= 0:
             check_fetch_epoch(epoch, self.state.known(member_id or "").epoch)
 
@@ -117,7 +124,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
                 self.remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout", now)
 
     def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
-        """Remove members. The caller must then call `state.finish`, which adds the changes to `writes`."""
+        """Remove members. The caller must then call `state.finish`, so that `writes` gets the journal records."""
         for member_id in member_ids:
             self.event_texts.append(f"member {member_id} is removed: {reason}")
             self.state.remove(member_id)
@@ -127,9 +134,9 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     # -- start and end
 
     def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts.
+        """Restore a part of the group from one record of the journal, when the broker starts.
 
-        The journal yields one record for each key, in any order.
+        The caller passes only the newest record of each key. The order of the records does not matter.
         """
         self.state.replay(key, value)
 

@@ -4,14 +4,14 @@ A group changes in memory before its records are on disk, and several changes ca
 The write of a change can fail, for example because the disk is full. The coordinator then restores the group from its
 stored records, as after a restart of the broker.
 
-For example, changes 1 and 2 of a group wait for the disk. The write of change 1 fails, so the coordinator restores the
-group without changes 1 and 2. The write of change 2 succeeds, so the coordinator restores the group again, now with
-change 2.
+For example, changes 1 and 2 of a group wait for the disk. The write of change 1 fails. The coordinator restores
+the group from the stored records, which contain neither of the two changes. Then the write of change 2
+succeeds. The stored records now contain change 2, so the coordinator restores the group again.
 
-Several threads can change a group, and each thread reports to the group when the write of its change has ended. So the
-group can learn that change 2 is on disk before it learns the same about change 1. Each change therefore has a number,
-and each stored record has the number of its change. A record of an older change then never replaces a record of a newer
-change.
+Several threads can change a group. Each thread calls a method of the group when the write of its own change has ended.
+The group may therefore learn that change 2 is on disk before it learns that change 1 is on disk. For this reason, each
+change has a number, and each stored record has the number of the change that wrote it. So a record of an older change
+never replaces a record of a newer change.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from hmb.protocol.errors import KafkaError
 
 
 class RecordedSteps:
-    """The records of a group's steps. In a step, the group handles one request, or one deadline that has passed.
+    """The records that a group creates in its steps. In a step, the group handles one request or one deadline.
 
-    - `writes` contains one `Write` for each step that has changed the group. The caller takes the writes from this list
-      and stores them.
     - `_records` contains the records of the current step.
-    - If this group has replaced another group, `_replaced` contains the tombstones that delete the records of the other
-      group. Each write contains these tombstones, until a write succeeds.
+    - `writes` contains one `Write` for each finished step that has changed the group. The caller takes the writes
+      from this list, and stores their records.
+    - If this group has replaced a classic group, `_replaced` contains tombstones, which delete the records of the
+      classic group. Each write contains these tombstones, until a write has succeeded.
     """
 
     def __init__(
@@ -51,8 +51,10 @@ class RecordedSteps:
     ) -> None:
         """Create an object without records. `keys` maps each record type of the group to the class of its keys.
 
-        After a failed write, the new object calls two functions of the group. `restore` receives all stored records,
-        and restores the group from them. Then `resume` receives the time (ms), and starts the members' sessions again.
+        When a write has failed, this object restores the group. To do this, it calls two functions:
+
+        - `restore` receives all stored records, and restores the group from them.
+        - Then `resume` receives the current time in ms, and restarts the session of each member.
         """
         self.writes: list[Write] = []
         self._restore, self._resume, self._keys = restore, resume, keys
@@ -65,9 +67,9 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones` to each write until a write succeeds, because this group has replaced another group.
+        """Record that this group has replaced a classic group. `tombstones` delete the records of the classic group.
 
-        The tombstones delete the records of the other group.
+        Each write of this group contains the tombstones, until a write has succeeded.
         """
         self._replaced = tombstones
 
@@ -78,10 +80,11 @@ class RecordedSteps:
             self.writes.append(Write(records, partial(self._written, self._stored.begin(records))))
 
     def keys(self) -> set[bytes]:
-        """Return the keys of all records that are on disk, or may still be written.
+        """Return the keys of all records that are on disk or may still be written.
 
-        These are the records of this group and of the group that it has replaced. The group in memory may have fewer
-        members: if the write of a removal fails, the records of the removed member are still on disk.
+        The records belong to this group, and to the classic group that it has replaced. Some of them can describe
+        members that are no longer in memory. For example, a member has left the group, but the removal of the member's
+        records is still being written.
         """
         return self._stored.keys() | {key for key, _ in self._replaced}
 
@@ -105,13 +108,17 @@ class RecordedSteps:
 
 
 class StoredRecords:
-    """The records of one group that are on disk, and the records of changes that are being written to disk.
+    """The records of one group that are on disk or are being written to disk.
 
-    - `_in_flight` maps the number of each change that is being written to the records of this change.
-    - `_values` maps the key of each record on disk to its value, and to the number of the change that wrote it.
-    - If change 2 deletes a record, `_values` contains a tombstone (the value None) with the number 2. If the write of
-      change 1 ends later, the record of change 1 does not replace the tombstone, because 1 is less than 2. When no
-      change is being written any more, the tombstones are removed.
+    - The keys of `_values` are the keys of the records on disk. Each value is a pair: the number of the change that
+      wrote the record, and the record's value.
+    - `_in_flight` contains the changes that are being written. The key is the number of a change, and the value is
+      the list of its records.
+
+    Suppose that change 2 deletes a record. Then `_values` contains a *tombstone*: the number 2 and the value None.
+    The write of change 1, which contains an older version of the record, may end after the write of change 2. The
+    tombstone then has the greater number, so the older version does not replace it. When no change is being written
+    any more, the tombstones are removed.
     """
 
     def __init__(self) -> None:
@@ -139,9 +146,13 @@ class StoredRecords:
         return self._last
 
     def end(self, number: int, error: KafkaError | None) -> bool:
-        """Record that the write of the change `number` has ended. `error` is None if the write has succeeded.
+        """Record that the write of the change `number` has ended. `error` is None if the write succeeded.
 
-        Return whether the caller must restore the group from the stored records.
+        Return True if the caller must now restore the group from the stored records. This is necessary in two cases:
+
+        - The write failed. The group must then lose the change.
+        - The write succeeded, but the group was restored while the write was still running. The restored group does not
+          contain the change yet.
         """
         records = self._in_flight.pop(number)
         for key, value in () if error else records:

@@ -17,12 +17,14 @@ contains two epochs, and the share coordinator refuses a write with an older epo
 epoch* increases when an administrator changes the start offset. The *leader epoch* increases when the partition has a
 new leader.
 
-The coordinator changes the state of a share-partition in memory before the record of the change is on disk. If the
-write of the record fails, the state in memory contains the change, but the journal does not. The next write of the
-share-partition is therefore a complete snapshot of the state in memory, which also contains this change.
+When the state of a share-partition changes, the coordinator first changes the state in memory, and then waits for the
+journal. If the write to the journal fails, the change is in memory but not in the journal. The next record of this
+share-partition is then not an update but a snapshot, which contains the complete state in memory. So the snapshot also
+contains the change whose write failed.
 
-For example, group "workers" reads orders-0. A member accepts the records 105 to 109. The coordinator adds these five
-records to the state in memory, and writes one ShareUpdate record of about 60 bytes.
+For example, the share group "workers" reads the partition orders-0, and a member accepts the records 105 to 109. The
+coordinator notes in memory that these five records are acknowledged. For all five together, it writes only one
+ShareUpdate record of about 60 bytes to the journal.
 
 Source: KIP-932; Kafka's `ShareCoordinatorService`, `ShareCoordinatorShard`.
 """
@@ -54,13 +56,16 @@ UPDATES_BEFORE_PRUNING = 1_000  # `prune` handles a journal partition only after
 
 
 class SharePartitionId(NamedTuple):
-    """The share group and the partition of one share-partition."""
+    """Identifies a share-partition: a share group, and one partition that this group reads."""
 
     group_id: str
     partition: PartitionId
 
     def __str__(self) -> str:
-        """Return the text whose hash selects the partition of `__share_group_state`."""
+        """Return the key of the share-partition: `group-id:topic-id:partition`.
+
+        The hash of this key selects the partition of `__share_group_state` in which the state is stored.
+        """
         return f"{self.group_id}:{encode_uuid(self.partition.topic_id)}:{self.partition.partition}"
 
 
@@ -217,9 +222,11 @@ class ShareCoordinator:
     def prune(self, delete_before: Callable[[dict[int, int]], None]) -> None:
         """Delete the records of the journal that are not needed any more. The broker calls this method periodically.
 
-        This method handles only the partitions of the journal with at least `UPDATES_BEFORE_PRUNING` new records. In
-        these partitions, the coordinator writes a new snapshot of each share-partition, so it does not need the earlier
-        records any more. `delete_before` receives the new log start offset of each of these journal partitions.
+        The method handles only journal partitions with at least `UPDATES_BEFORE_PRUNING` new records:
+
+        1. It writes a new snapshot of each share-partition whose state is stored in these journal partitions. A
+           snapshot replaces all earlier records of the share-partition.
+        2. It calls `delete_before` with the new log start offset of each of these journal partitions.
         """
         with self._lock:
             due = [number for number, count in self._writes.items() if count >= UPDATES_BEFORE_PRUNING]

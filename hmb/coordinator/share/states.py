@@ -1,12 +1,13 @@
 """The delivery states of a record in a share group, and the table that defines them.
 
-A share group delivers each record to one of its members. For each record *in flight*, the broker stores one of these
-states:
+A share group delivers each record to one of its members. A record is *in flight* from its first delivery until
+the group has finished this record and all earlier records. For each record in flight, the broker stores one of
+these states:
 - Available: a member can acquire the record.
-- Acquired: a member has the record, and holds an acquisition lock on it for a limited time.
+- Acquired: a member has received the record, and has locked it for a limited time (the acquisition lock).
 - Acknowledged: a member has processed the record. This state is final.
-- Archived: the group never delivers the record again. This state is final. For example, a member has rejected the
-  record, or the record has been delivered too often.
+- Archived: the group never delivers the record again. This state is final. For example, a member has rejected
+  the record, or the record has been delivered too often.
 
 For example, member A acquires the record at offset 7, so the record is Acquired and its delivery count is 1. Then A
 hangs. After 30 s, the acquisition lock times out, and the record is Available. (If the connection of A ends, the record

@@ -1,23 +1,29 @@
 """One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
 
-A member of a streams group sends the heartbeat StreamsGroupHeartbeat. The group handles a heartbeat in four parts:
-1. The group stores the member's data, such as its process id. The first member also sends the topology.
-2. If the topology, one of its topics, a member or a setting has changed, the *group epoch* increases by 1. The group
-   checks the topics (topics.py). If topics are missing, the response contains a status, and the members get no tasks.
-3. If the group epoch is greater than the *assignment epoch*, the assignor computes a new *target* (assignor.py). The
-   first target of an empty group waits for `group.streams.initial.rebalance.delay.ms`, so that all threads of an
-   application can join before it. Between two targets, the group waits for `group.streams.assignment.interval.ms`.
-4. The member takes one step towards its target (member.py).
+Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests). The group handles a heartbeat in four
+parts:
+1. The group stores the member's data, such as its process id. The first member also sends the topology: the
+   application's tasks and their topics.
+2. The group checks whether the topics exist (topics.py). If topics are missing, the response contains a status, and
+   the members get no tasks. If the topology, a topic, a member or a setting has changed, the *group epoch* increases
+   by 1.
+3. The assignor computes a *target*: the tasks that each member must get (assignor.py). The *assignment epoch* is the
+   group epoch of the newest target. A new target is needed if the group epoch is greater. Before the first target, an
+   empty group waits for `group.streams.initial.rebalance.delay.ms`, so that all threads of the application can join.
+   Between two targets, the group waits for at least `group.streams.assignment.interval.ms`.
+4. The member takes one step towards its target, for example gives up a task (member.py).
 
-For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The topic with
-which the application redistributes the words (its repartition topic) is missing. So the first response contains the
-status MISSING_INTERNAL_TOPICS, and the broker creates the topic. After 3 s, the group assigns the tasks. Each member
-receives its tasks in the response to its next heartbeat.
+For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The application
+needs an internal topic to redistribute the words by key (a repartition topic). This topic does not exist yet. So the
+first response contains the status MISSING_INTERNAL_TOPICS, and the broker creates the topic. The group waits 3 s (the
+default) for more threads, and then assigns the tasks. Each member receives its tasks in the response to its next
+heartbeat.
 
 Invariants:
-- At most one member owns a task as an active task. The member lists the task in `assigned` or in `revoking`.
-- The epoch of a member is at most the assignment epoch.
-- If the coordinator restores a group from its stored records, the restored group is equal to the old group.
+- A task is active on at most one member. This member lists the task in `assigned` (the tasks that it may run) or in
+  `revoking` (the tasks that it must give up).
+- The epoch of a member is never greater than the assignment epoch, which is the epoch of the newest target assignment.
+- If the coordinator restores a group from its stored records, the group has the same state as before.
 
 Some parts of KIP-1071 are missing in Kafka 4.3 and also in HMB: static members, warm-up tasks, offsets of tasks, and
 regular expressions for source topics. In Kafka 4.3 and in HMB, a group keeps its first topology until the group is
@@ -64,9 +70,10 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     """One streams group, which handles the requests of its members.
 
     - `state` stores the members, the epochs, the target assignment and the topology.
-
-    - `_configured` is the result of the last check of the topics. `_version` is the version of the topics at that time.
-    - `_delay_end` is the time (ms) at which the group may compute its first target assignment, or None.
+    - `_configured` is the result of the last check of the cluster's topics.
+    - `_version` is the version that `ClusterTopics` had at this check.
+    - `_delay_end` is the time (ms) until which the group waits for more members before it assigns tasks. It is
+      None if the group is not waiting.
     """
 
     kind = GroupType.STREAMS
@@ -131,9 +138,9 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         return HeartbeatResult(response, configured.missing)
 
     def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
-        """Return the member's state before the request. If the client joins the group, return a new member.
+        """Return the member's state before the request, or a new member if the client is joining the group.
 
-        Raises KafkaError for a wrong id or epoch.
+        Raises KafkaError if the group is full, or if the member's id or epoch is wrong.
         """
         joins = request.member_epoch == JOIN_EPOCH
         if joins:
@@ -145,7 +152,11 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         return member
 
     def _topology_after(self, requested: StreamsGroupHeartbeatRequest.Topology | None) -> Topology:
-        """Return the group's topology. Raises INVALID_REQUEST if the heartbeat contains a different topology."""
+        """Return the group's topology, or the topology in the heartbeat if the group has none yet.
+
+        Raises INVALID_REQUEST if the heartbeat contains a different topology. However, a topology with an older epoch
+        than the group's is ignored.
+        """
         known = self.state.topology
         if requested is None:
             assert known is not None, "a member has joined without a topology"
@@ -202,7 +213,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     def _put_endpoints(
         self, response: StreamsGroupHeartbeatResponse, known_epoch: int, member: StreamsMember, is_new_group: bool
     ) -> None:
-        """Add the addresses of all members to a response, unless the member already knows the newest addresses."""
+        """Add the addresses of all members to the response, unless `member` already knows the newest addresses."""
         if self._endpoint_epoch != known_epoch and self.state.topology is not None:
             others = [each for each in self.state.members.values() if each.member_id != member.member_id]
             addresses = endpoints_of([*others, member], self.state.topology, self._topics)
@@ -311,7 +322,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
 
     @property
     def configured(self) -> ConfiguredTopology | None:
-        """The result of the last check of the topics, or None if the broker has checked no topics since its start."""
+        """The result of the last topic check, or None if the broker has made none since it loaded the group."""
         return self._configured
 
     def _is_ready(self) -> bool:

@@ -94,7 +94,7 @@ def _is_legal(name: str) -> bool:
 
 
 def _check_topology(topology: RequestedTopology) -> None:
-    """Check the rules for the topology of an application. Raises STREAMS_INVALID_TOPOLOGY."""
+    """Check the topology that a Kafka Streams application sends. Raises STREAMS_INVALID_TOPOLOGY."""
     if topology.epoch < 0:
         raise invalid_topology(f"The topology epoch is {topology.epoch}, but must not be negative.")
     times = Counter(each.subtopology_id for each in topology.subtopologies)

@@ -36,12 +36,13 @@ INCOMPLETE = -1  # the validated topology epoch while topics are missing
 
 
 class StreamsState(ModernState[StreamsMember, Tasks]):
-    """The members, the epochs, the target assignment and the topology of one group.
+    """The state of one streams group: its members, epochs, target assignment and topology.
 
-    - `validated_epoch` is the epoch of the topology. While topics are missing, it is INCOMPLETE.
-    - `configs` contains the settings with which the assignor computed the last target.
+    - `validated_epoch` is the topology epoch (the version number of the topology) if all topics of the topology
+      exist. If topics are missing, it is INCOMPLETE.
+    - `configs` contains the settings that the assignor used for the last target assignment.
 
-    `increase_epoch` stores `validated_epoch` and `configs` in the record of the group.
+    `increase_epoch` stores both values in the record of the group.
     """
 
     record_types = RecordTypes(

@@ -6,15 +6,17 @@ one of these states:
 - UnrevokedTasks: the member still owns tasks that it must give up. The member has not entered the epoch of the target.
 - UnreleasedTasks: the member is in the epoch of the target. The member waits for tasks that other members still own.
 
-A member can be in any state when the broker computes new target tasks. For example, a member waits for tasks that other
-members still own (UnreleasedTasks). Then the broker assigns one of the member's own tasks to another member. The member
-must give up this task, so its state becomes UnrevokedTasks. The table `STREAMS_MEMBER_STATES` therefore has a
-transition from each state for each event.
+A member can be in any state when the broker computes new target tasks. Each event can therefore happen in each
+state, and the table `STREAMS_MEMBER_STATES` has a transition for each state and each event. For example, a
+member waits for tasks that other members still own (UnreleasedTasks). Then the broker assigns one of the
+member's own tasks to another member. The member must give up this task, so its state becomes UnrevokedTasks.
 
-The broker does not store the state of a streams *group*. It computes the state from the members and from two epochs, as
-for a KIP-848 group (modern/states.py). The *group epoch* increases with each change of the group. The *assignment
-epoch* is the group epoch for which the broker has computed the target tasks. Only a streams group can be in the state
-NotReady: topics that the application needs are missing, or have wrong numbers of partitions.
+The broker does not store the state of a streams *group*. Instead, it computes the state from the members and
+from two epochs, as for a KIP-848 group (modern/states.py). The *group epoch* increases with each change of the
+group. The *assignment epoch* is the group epoch for which the broker has computed the target tasks.
+
+Only a streams group can have the state NotReady. It means that topics that the application needs are missing,
+or have wrong numbers of partitions.
 
 Source: KIP-1071; Kafka's `MemberState` and `StreamsGroup.maybeUpdateGroupState`.
 """

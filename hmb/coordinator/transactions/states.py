@@ -1,28 +1,30 @@
 """The states of a transactional id, and the table of its transitions.
 
-The coordinator decides a transaction when it writes the state PrepareCommit or PrepareAbort to the journal. Then the
-coordinator writes markers, one to each partition with records of the transaction. The markers only publish the
-decision, and cannot change it any more. If the broker crashes before the journal contains CompleteCommit or
-CompleteAbort, the broker writes the markers again after its restart. The two steps are the two phases of a two-phase
-commit: first the record in the journal, then the markers.
+A transaction ends in two steps, as in a two-phase commit. First, the coordinator writes PrepareCommit or PrepareAbort
+to the journal. From then on, the outcome of the transaction cannot change any more. Then the coordinator writes a
+marker to each partition with records of the transaction. The markers only announce the outcome. After the last marker,
+the coordinator writes CompleteCommit or CompleteAbort to the journal. If the broker crashes before this, it writes all
+markers again after its restart.
 
-The next table shows how the coordinator handles three requests of a producer in each state of the transactional id.
-The names in capital letters are errors. `Prepare...` is PrepareCommit or PrepareAbort, and `Complete...` is
-CompleteCommit or CompleteAbort:
+The next table shows how the coordinator answers three requests of a producer, depending on the state of the
+transactional id. The names in capital letters are errors. `Prepare...` is PrepareCommit or PrepareAbort, and
+`Complete...` is CompleteCommit or CompleteAbort:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
     Empty            starts a transaction      INVALID_TXN_STATE (3)        returns a new epoch
     Ongoing          adds partitions           commits or aborts            aborts the transaction (1)
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      repeats its response (2, 3)  returns a new epoch
-    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must repeat the request.
-    (2) The producer repeats its EndTxn request, for example because the first response was lost. If it requests a
-        commit after an abort, or an abort after a commit, the response is the error INVALID_TXN_STATE.
-    (3) A producer with transaction version 2 (KIP-890) can abort in these states, although no transaction is open.
-        After an error, such a producer does not know whether its first record has started a transaction.
+    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request again.
+    (2) If the first response was lost, the producer sends its EndTxn request again, and gets the same response again.
+        But if it now asks for a commit after an abort, or for an abort after a commit, it gets INVALID_TXN_STATE.
+    (3) A producer with transaction version 2 (KIP-890) may send an abort in this state, although no transaction is
+        open. For such a producer, the first record starts the transaction. After an error, the producer does not know
+        whether the broker has received this record.
 
 The coordinator itself aborts a transaction in two cases: a newer producer starts with the same transactional id, or the
-transaction exceeds its timeout. The coordinator first increases the epoch, in the state PrepareEpochFence, and then
-decides to abort. Later requests of the old producer contain the old epoch, so the broker rejects them.
+transaction exceeds its timeout. The old producer may still send requests. So the coordinator first increases the epoch,
+in the state PrepareEpochFence. The broker then rejects the requests of the old producer, because they contain the old
+epoch. Only after that does the coordinator abort the transaction.
 
 For example, a producer commits one transaction and aborts the next. The states of its transactional id are Empty,
 Ongoing, PrepareCommit, CompleteCommit, Ongoing, PrepareAbort, CompleteAbort.
@@ -42,9 +44,10 @@ from hmb.state_table import StateTable
 
 
 class TransactionState(LabeledEnum):
-    """A state of a transactional id. The journal stores the number of the state.
+    """A state of a transactional id. In the journal, a state is stored as a number.
 
-    The responses to DescribeTransactions and ListTransactions contain its name, for example "Ongoing" (`label`).
+    The responses to DescribeTransactions and ListTransactions contain the name of the state instead, for example
+    "Ongoing" (`label`).
     """
 
     EMPTY = 0

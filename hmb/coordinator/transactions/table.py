@@ -45,10 +45,10 @@ class TransactionEntry:
 
 
 class TransactionTable:
-    """All transactional ids of the broker. Thread-safe.
+    """The entries of all transactional ids of the broker. Thread-safe.
 
-    The key of each entry is its transactional id. An id stays in the table until it has expired (state Dead), or until
-    the topic of the journal is deleted. The deletion of this topic removes all ids.
+    Each entry has a transactional id as its key. An entry stays in the table until its id has expired (state Dead).
+    If the topic of the journal is deleted, all entries are removed.
     """
 
     def __init__(self, journal: Journal, producer_ids: ProducerIds, clock: Callable[[], int]) -> None:
@@ -68,8 +68,8 @@ class TransactionTable:
     ) -> TransactionEntry:
         """Return the entry of a transactional id.
 
-        If the id is unknown, raises KafkaError with the error code in the parameter `missing`. Other errors are
-        INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
+        If the table has no entry for the id, raises KafkaError with the error code `missing`, which the caller chooses.
+        Also raises INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
         """
         check_transactional_id(transactional_id)
         self._journal.check_coordinates(transactional_id)

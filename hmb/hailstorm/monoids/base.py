@@ -1,14 +1,16 @@
 """`Monoid`: the operations that a bolt needs for its state.
 
-The two operations `empty` and `merge` define a monoid, and the Hailstorm paper has only these two. These two operations
-are slow for large states: a bolt that counts a million words would copy the whole map for each tuple. The operations
-`absorb` and `view` avoid this copy. If a monoid does not define `absorb` or `view`, the bolt uses `merge` instead, with
-the same results:
-    absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use only the result
-    view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
+In the Hailstorm paper, a monoid has only the two operations `empty` and `merge`. For large states, `merge` is slow. For
+example, a bolt that counts a million different words would copy all counts for each tuple. HMB therefore adds two
+operations that can avoid this copy, `absorb` and `view`. If a monoid does not define them, the bolt uses `merge`
+instead, with the same results:
+    absorb(a, b)    returns the same state as merge(a, b), but may change `a` and keep parts of `b`;
+                    afterwards, the caller uses only the result
+    view(a, b)      returns the same state as merge(a, b), but may refer to `a` and `b` instead of copying them;
+                    the caller only reads the result
 
-A bolt calls `absorb` for each tuple. While a bolt takes a snapshot, its state is split into two states A and B. The
-bolt calls `view` to read A and B as one state.
+A bolt calls `absorb` to add a tuple to its state. During a snapshot, the bolt has two states: A is saved, and B
+contains the tuples that arrive afterwards. When the bolt must read its whole state, it calls `view` to combine A and B.
 
 A snapshot stores `to_value(state)`. A monoid whose states are plain values (numbers, strings, lists, dicts ...) needs
 no conversion, so it does not define `to_value`.
@@ -38,7 +40,7 @@ class Monoid(ABC, Generic[S]):
 
     @abstractmethod
     def merge(self, a: S, b: S) -> S:
-        """Return the combination of two states. The result may share parts with the two states."""
+        """Return a state that combines `a` and `b`. It may refer to parts of `a` and `b` instead of copying them."""
 
     def lift(self, value: Any) -> S:
         """Return the state that contains only this value."""
@@ -57,7 +59,10 @@ class Monoid(ABC, Generic[S]):
         return self.merge(a, b)
 
     def view(self, a: S, b: S) -> S:
-        """Return merge(a, b) for a caller that only reads the result. The result is valid until `a` or `b` changes."""
+        """Return merge(a, b) for a caller that only reads the result.
+
+        The result may refer to parts of `a` and `b`. Do not use it after `a` or `b` has changed.
+        """
         return self.merge(a, b)
 
     def to_value(self, state: S) -> Any:
@@ -74,12 +79,14 @@ class Monoid(ABC, Generic[S]):
         return len(state) if hasattr(state, "__len__") else 1
 
     def describe(self) -> str:
-        """Return a text that describes the kind of the states, for example "MapOf(Sum())".
+        """Return a text that describes this kind of state, for example "MapOf(Sum())".
 
-        A snapshot store keeps this text for each bolt. If a bolt has another text when its topology starts again, the
-        store refuses the topology, because the new monoid may not be able to read the old states. So two monoids whose
-        states differ need different texts. If a monoid has parameters on which its states depend, it overrides this
-        method and adds the parameters to the text, for example "HyperLogLog(12)".
+        A snapshot store keeps this text for each bolt, and compares the texts when the topology starts again. If the
+        text of a bolt has changed, the store refuses the topology. The reason is that the new monoid may not be able
+        to read the old states. So two monoids with different kinds of states must return different texts.
+
+        If the states of a monoid depend on parameters, the monoid overrides this method and adds these parameters to
+        the text, for example "HyperLogLog(12)".
         """
         return f"{type(self).__name__}()"
 

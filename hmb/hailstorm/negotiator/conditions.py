@@ -1,16 +1,17 @@
 """The conditions of the negotiator's events. For each event, one function decides whether the event has occurred.
 
-A condition depends only on the present values of the master state, the registry and the time. It never depends on
-messages or on their order. A negotiator that has just been elected, or that missed ten changes of the registry,
-therefore makes the same decision as a negotiator that saw every change.
+The negotiator must decide correctly even if it has missed messages. So a condition depends only on the present values
+of the master state, the registry and the time. It never depends on messages or their order. A negotiator that has just
+been elected makes the same decision as one that has seen every change of the registry.
 
-When a topology restarts or takes a snapshot, the negotiator waits for an answer from each processor. If a processor has
-not answered after `patience` seconds, the negotiator restarts all processors from the newest snapshot that they share.
+When a topology restarts or takes a snapshot, the negotiator waits for answers from processors. If an answer is missing
+after `patience` seconds, the negotiator restarts the topology. All processors then begin at the newest snapshot that
+every processor has saved.
 
-The time `patience` must not be too short. A bolt reports that it has saved its snapshot only after it has processed all
-tuples for this snapshot. If many tuples wait at the bolt, this work may take longer than `patience`. The negotiator
-then restarts the topology before the bolt has saved its snapshot. After the restart, the spouts send the same tuples
-again, so the same can happen again and again.
+The time `patience` must not be too short. A bolt saves its part of a snapshot only after it has processed all tuples
+that belong to the snapshot. If many tuples wait in front of the bolt, this can take longer than `patience`. The
+negotiator then restarts the topology before the snapshot is saved. After the restart, the spouts send the same tuples
+again, and the bolt is too slow again. The topology then restarts forever.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ Answer = Callable[[MasterState, Report], bool]
 class NegotiatorSettings:
     """The settings of the negotiator, which decides when a topology takes a snapshot and when it restarts.
 
-    grace_period   the time (s) between two snapshots. If it is None, the topology takes only one snapshot, at its end.
-    patience       the longest time (s) that the negotiator waits for the answers of the processors in one phase
+    grace_period   the time (s) between two snapshots. If it is None, the topology takes one snapshot, at its end.
+    patience       the longest time (s) that the negotiator waits for the processors in one phase
     """
 
     grace_period: float | None = GRACE_PERIOD
@@ -41,7 +42,7 @@ class NegotiatorSettings:
 
 
 class RegistryView(NamedTuple):
-    """The values from which the negotiator decides its next step, for example the contents of the registry."""
+    """The input for the negotiator's next decision: the reports in the registry, the time, and two flags."""
 
     living: Mapping[str, Report]  # name of a processor -> its report
     now: float  # the present time in seconds, from a clock that never goes back
@@ -85,7 +86,7 @@ class Situation:
         return not self.waits_for()
 
     def lost(self) -> list[str]:
-        """Return the names of the processors that have no report of the present epoch in the registry."""
+        """Return the names of the processors whose report in the registry is missing, or is from an older epoch."""
         return [name for name in self.everyone if self.report(name).epoch == 0]
 
     def failures(self) -> list[str]:
@@ -101,19 +102,19 @@ class Situation:
     def newest_common(self) -> Clock | None:
         """Return the clock of the newest snapshot that all processors have saved, or None if no such snapshot exists.
 
-        A clock contains one offset for each partition, and identifies a snapshot: the snapshot covers the records below
-        these offsets. Processors that never save snapshots (not in `savers`) do not count.
+        A clock contains one offset for each partition. The snapshot at this clock covers the records below these
+        offsets. The method asks only the processors in `savers`, because the other processors never save snapshots.
         """
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 
     def missing_snapshot(self) -> str | None:
-        """Return an error message if the topology can restart only from a snapshot older than the newest complete one.
+        """Return an error message if the newest complete snapshot is lost. Otherwise return None.
 
-        Otherwise return None. A snapshot is complete if the snapshot store has recorded that every processor has saved
-        its part. Sinks may already have written the outputs for the records that the newest complete snapshot covers. A
-        restart from an older snapshot would write these outputs again. Such a restart is the only possible one if a
-        processor has lost its part of the newest complete snapshot.
+        A snapshot is complete if the snapshot store has recorded that every processor has saved its part. For the
+        records that this snapshot covers, sinks may already have written their outputs. A restart from an older
+        snapshot would write these outputs again. So if a processor has lost its part and no newer snapshot exists, the
+        topology must not restart.
         """
         completed, newest = self.state.completed, self.newest_common()
         if completed is None or (newest is not None and _age(newest) >= _age(completed)):
@@ -128,9 +129,9 @@ class Situation:
 def _age(clock: Clock) -> tuple[int, int]:
     """Return a sort key of a clock: of two clocks, the newer one has the larger key.
 
-    The function is only for clocks at which every processor has a snapshot. A clock maps each partition to an offset.
-    A topology restarts at the newest of these clocks, so its offsets only grow, and partitions are only added. A newer
-    clock therefore has more partitions, or the same partitions and a larger sum of offsets.
+    A clock maps each partition to an offset. The function is correct only for clocks at which every processor has
+    saved a snapshot. From one such clock to the next, no offset becomes smaller, and no partition is removed. So
+    the newer clock has more partitions, or it has the same partitions and a larger sum of offsets.
     """
     return len(clock), sum(clock.values())
 

@@ -4,9 +4,10 @@
 and a channel between two processes encodes and decodes the tuple. This work takes more time than the bolt's own work,
 which is adding 1 to a count.
 
-**Idea.** The states of a bolt are commutative monoids, so neither the order nor the grouping of merges matters. The
-sender can therefore merge some tuples into one state, and the bolt then merges this state into its own state. MapReduce
-has the same step, and calls it a combiner.
+**Idea.** The states of a bolt can be merged in any order and in any groups, and the result is always the same. (Such
+states are a *commutative monoid*.) The sender can therefore merge several tuples into one state first, and send only
+this state. The bolt merges it into its own state. MapReduce also merges values before it sends them, and calls this
+step a combiner.
 
 **Mechanism.** The user switches the combiner on with `Bolt.keyed(..., combine=True)`. The sender of a batch then makes
 one row for each key, with the merged state of all tuples of this key. All rows of a batch have the offset of the
@@ -23,20 +24,21 @@ A bolt with a combiner receives rows (key, state), one row for each key of a bat
 function `transform`, and sends the result, for example the new count of a word. This count already includes all
 occurrences of the word in the batch.
 
-**Snapshots stay exact.** All tuples of a batch come from one partition. A spout pauses for a snapshot only between two
-batches, so the clock C of the snapshot never divides a batch. Either all tuples of a batch are below C, or none of them
-is. The last offset of the batch can therefore represent the whole batch.
+**Snapshots stay exact.** The clock of a snapshot contains one offset for each partition. The snapshot covers the tuples
+below these offsets. All tuples of a batch come from one partition, and a spout pauses for a snapshot only between two
+batches. A snapshot therefore covers either the whole batch or nothing of it. So one offset, the last one of the batch,
+is enough for all rows of the batch.
 
-**What may follow.** After a crash, the spouts send the same records again (a replay), but they may divide the records
-into other batches. A bolt with a combiner sends one running value for each key and batch, for example a running count.
-In the replay, the running values can therefore differ from those of the first run. Only the last value of each key is
-the same in both runs. The next bolt computes exact results only if it uses nothing but this last value. The same rule
-applies to a bolt without a combiner (see the module `bolt`).
+**What may follow.** A bolt with a combiner sends one running value for each key and batch. For example, it sends the
+count of a word so far. After a crash, the spouts send the same records again (a replay), but they may divide them into
+other batches. The bolt then sends other running values: for example, first 2 and 3, but in the replay only 3. Only the
+last value of each key is the same in both runs. So the next bolt computes exact results only if they depend on nothing
+but the last value of each key. A bolt without a combiner has the same limit (see the module `bolt`).
 
-An `IdempotentSink` overwrites an earlier output only if the new output has the same offset. A bolt with a combiner
-gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide the records into other
-batches, so the new outputs can have other offsets than the earlier outputs. The sink would then keep both. `Topology`
-therefore raises an error if an `IdempotentSink` follows a bolt with a combiner.
+An `IdempotentSink` recognizes a repeated output by its offset, and overwrites the earlier output with the same offset.
+A bolt with a combiner gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide
+the records into other batches. A repeated output can then have a different offset, and the sink would store the output
+twice. `Topology` therefore raises an error if an `IdempotentSink` follows a bolt with a combiner.
 
 **Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
 chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the

@@ -1,12 +1,13 @@
 """The emitter: it sends the tuples of a spout or a bolt to the instances of the following nodes.
 
-One call to `emit` sends tuples to all nodes that follow in the topology. For each tuple, the grouping function of a
-following node selects one of the node's instances. The call makes one `Payloads` object for each instance. This object
-contains the instance's tuples and the sender's low water mark (the offsets below which the sender will send nothing
-more). Every instance needs this mark, so even an instance without tuples gets a `Payloads` object.
+One call to `emit` sends tuples to all nodes that come next in the topology. A node can run as several instances. For
+each tuple, the node's grouping function selects the instance that receives it. The call makes one `Payloads` object for
+each instance. This object contains the tuples for the instance, and the sender's low water mark. The mark has an offset
+for each partition: the sender will send no more tuples from records below this offset. Every instance needs the mark,
+so even an instance without tuples gets a `Payloads` object.
 
-If the following node is a bolt with a combiner, the emitter first merges the tuples by key (module `combiner`), and
-then distributes the merged rows.
+If the following node is a bolt with a combiner, the emitter first merges all tuples with the same key into one row
+(module `combiner`). It then sends these rows instead of the tuples.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from hmb.hailstorm.topology import Declaration, Processor, Processors
 
 
 class Follower(NamedTuple):
-    """A node that follows the sender in the topology, and receives its tuples.
+    """A node that receives the sender's tuples, because it comes directly after the sender in the topology.
 
     node        the name of the node
     targets     the names of the node's instances
     router      selects the instance that receives a tuple
-    combining   the functions that merge the tuples of a key before they are sent; None if the node has no combiner
+    combining   functions that merge tuples with the same key before sending; None if the node has no combiner
     """
 
     node: str
@@ -61,13 +62,14 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Add tuples to the outbox, for all instances of the nodes that follow in the topology.
+        """Send tuples to each node that comes next in the topology: add them to the outbox for the node's instances.
 
-        All tuples come from records of `partition`. `offsets` contains the offset of each tuple's record. `mark`,
-        the sender's low water mark, has an offset for each partition: all later tuples come from records at or above
-        these offsets.
+        - `partition`: the partition whose records all these tuples come from.
+        - `offsets`: for each tuple, the offset of its record.
+        - `mark`: the sender's low water mark, with one offset for each partition. The sender will send no more tuples
+          from records below these offsets.
 
-        Raises UserCodeError if a function of the user that groups or combines tuples raises an exception.
+        Raises UserCodeError if a grouping function or a combiner of the user raises an exception.
         """
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         self.sent += len(tuples) * len(self._followers)
@@ -86,7 +88,10 @@ class Emitter:
             self._distribute(sent, targets, instances)
 
     def _distribute(self, made: Payloads, targets: list[str], instances: Sequence[int]) -> None:
-        """Add each row to the payloads of one target. `instances` contains, for each row, the number of its target."""
+        """Split the rows of `made` among the targets, and add one `Payloads` object for each target to the outbox.
+
+        A row is one tuple with its offset. Row i goes to the target `targets[instances[i]]`.
+        """
         rows: list[list[int]] = [[] for _ in targets]
         for row, instance in enumerate(instances):
             rows[instance].append(row)

@@ -10,9 +10,10 @@ them in order:
     ["beat"]                                      (no answer)
                                                   ["changed", path, value or None], at any time
 
-When a connection breaks, the server ends the session of this connection immediately. If a process hangs or its machine
-fails, the connection stays open but is silent. The server closes a connection that is silent for the session timeout.
-In both cases, the server reports to all watching sessions that the nodes of the ended session have disappeared.
+If the connection of a client breaks, the server ends the client's session immediately. If the client's process
+hangs or its machine fails, the connection stays open, but no request arrives. The server waits for the session
+timeout, and then closes the connection and ends the session. When a session ends, the registry removes the
+nodes that the session has created. The server reports this to every client that watches one of these nodes.
 
 The registry server is meant for the processes of one user. By default, the server listens only on the loopback
 interface, so only processes of the same machine can connect. The server does not check the identity of its clients.
@@ -83,10 +84,10 @@ class RegistryServer:
 
 
 class RegistryConnection(threading.Thread):
-    """The connection of one client.
+    """Serves the connection of one client with two threads.
 
-    The thread of this class reads requests. A second thread sends the values of a queue: the answers to the requests,
-    and a notice of each changed node that the client watches.
+    This thread reads the client's requests. A second thread sends what other threads have put into a queue. The
+    queue contains the answers to the requests, and a notice of each change to a node that the client watches.
     """
 
     def __init__(self, server: RegistryServer, client: socket.socket) -> None:

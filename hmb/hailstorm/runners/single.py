@@ -35,9 +35,9 @@ def serve(
 ) -> None:
     """Run the named processors until the topology ends. If the only name is "negotiator", run the negotiator instead.
 
-    At the address `host`, this process accepts connections from processors in other processes. Raises TopologyError for
-    an unknown name, and HailstormError if the topology ends with an error. If a processor crashes, `serve` raises its
-    exception, and the caller must start the processor again.
+    Processors in other processes connect to this process at the address `host`. If a processor crashes, `serve`
+    raises the exception of the processor, and the caller must start the processor again. Raises TopologyError if
+    a name is unknown, and HailstormError if the topology ends with an error.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

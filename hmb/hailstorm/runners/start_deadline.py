@@ -1,9 +1,9 @@
-"""The deadline of a start: a runner replaces the workers of processors that do not register for a new epoch in time.
+"""The start deadline: if processors do not register in time, the runner replaces the workers that run them.
 
-The runner cannot distinguish a worker that hangs from a worker that starts slowly on a busy machine. With a fixed time
-limit, the runner would replace a slow worker again and again, always before this worker can register. The topology
-would never start. Each replacement therefore doubles the limit. For example, workers need 5 s to start, and the limit
-is 1 s:
+The runner cannot tell whether a worker hangs or only starts slowly, for example on a busy machine. Suppose that the
+time limit was fixed and too short. The runner would then replace a slow worker again and again, each time before the
+worker could register, and the topology would never start. So each replacement doubles the limit. In this example,
+workers need 5 s to start, and the first limit is 1 s:
     at 0 s    the workers start           limit 1 s
     at 1 s    first replacement           limit 2 s
     at 3 s    second replacement          limit 4 s
@@ -19,12 +19,14 @@ LONGEST_LIMIT = 60.0  # seconds; a doubled limit is at most this long, unless `s
 
 
 class StartDeadline:
-    """Decides when a runner has waited long enough for the processors that must register for a new epoch.
+    """Decides when a runner replaces the workers of processors that take too long to register.
 
-    limit   the time (s) for which the runner waits in the phase Initialize before it replaces workers
+    All processors of a topology must register when the topology starts or recovers (in the phase Initialize).
 
-    The first limit is `start_timeout` (s). Each replacement doubles the limit. The longest limit is LONGEST_LIMIT, or
-    `start_timeout` if that is longer. When the topology leaves Initialize, the limit becomes `start_timeout` again.
+    limit   how long (s) the runner waits for them in this phase before it replaces workers
+
+    The limit begins at `start_timeout` (s), and each replacement doubles it. It never exceeds the greater of
+    LONGEST_LIMIT and `start_timeout`. When the phase Initialize ends, the limit becomes `start_timeout` again.
     """
 
     def __init__(self, start_timeout: float) -> None:
@@ -33,9 +35,10 @@ class StartDeadline:
         self._since = 0.0  # the time (s) at which this epoch or the last replacement began
 
     def has_passed(self, master: MasterState | None, now: float) -> bool:
-        """Return whether the runner must now replace the workers that it waits for. If so, begin the next wait.
+        """Return whether processors have taken too long to register. The runner must then replace their workers.
 
-        `master` is the newest master state, and `now` is the time in seconds.
+        If the method returns True, the next wait begins. `master` is the newest decision of the negotiator: the phase
+        and the epoch of the topology. `now` is the time in seconds.
         """
         if master is None or master.phase is not MasterPhase.INITIALIZE:
             self._epoch, self.limit = None, self._start_timeout

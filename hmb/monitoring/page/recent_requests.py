@@ -1,27 +1,28 @@
 """Stores the requests of clients that a page shows: the fields of each request, and the functions that handle it.
 
-The broker always counts requests, but it records single requests only while a page or `hmb top` asks for them. The
-methods `view` and `slowest` begin the recording, and the recording ends some seconds after their last call.
+The broker always counts requests. It records the details of single requests only while a user looks at them, on a page
+or with `hmb top`. The page calls `view` again and again, and `hmb top` calls `slowest`. Each call starts the recording
+or makes it last longer. `view` makes it last 5 s (RECORDING), and the caller of `slowest` chooses the time.
 
 The recording of one request takes about 0.1 ms, so the recorder does not record every request. It records these
 requests:
 - the first MAX_RECORDED_PER_SECOND requests of each second
-- each request that the recorder *follows*: the recorder also notes the functions that handle this request
-- each request that is one of the slowest requests of its API
+- each request that the recorder *follows*, which means that it also stores the functions that handle the request
+- each request that is one of the slowest requests of its API so far
 
 The recorder keeps the last KEPT recorded requests. For each API, it also keeps the slowest requests, at most SLOWEST.
 
-Every PAUSE seconds, the recorder follows one request of each API: it notes each function of HMB that the request calls
-(`sys.setprofile`). The list of these calls, in their order, is stored as `way`. For each API, the recorder keeps the
-last 20 followed requests (the constant FOLLOWED), so a user has time to open one of them. For example, the calls of a
-Produce request begin like this:
+Every PAUSE seconds, the recorder follows one request of each API: it stores which HMB functions are called while the
+broker handles the request (with `sys.setprofile`). The field `way` contains these calls in order. For each API, the
+recorder keeps the last 20 followed requests (FOLLOWED), so that a user has time to open one of them. For example, the
+calls of a Produce request begin like this:
     broker/network/connection.py   AcceptedConnection._serve
     broker/dispatch.py             Dispatcher.begin
     broker/handlers/produce.py     handle
     storage/log.py                 Log.append
 
-The recorder of requests keeps only short texts about a request, and not the request itself. So Python can free the
-memory of the request, which may contain many records.
+The recorder does not store the request itself, which may contain many records. It stores only short texts about the
+request, such as the values of its fields. So Python can free the memory of the request.
 """
 
 from __future__ import annotations
@@ -117,10 +118,10 @@ class RecentRequests:
             }
 
     def slowest(self, seconds: int) -> dict[str, list[Json]]:
-        """Return, for each API, the slowest requests that were recorded until now. Then continue the recording.
+        """Return the slowest recorded requests of each API, and record for at least `seconds` more seconds.
 
-        The recording continues for `seconds` seconds, or for LONGEST_RECORDING seconds if `seconds` is greater. A
-        further call of this method extends the recording.
+        If `seconds` is greater than LONGEST_RECORDING, the method uses LONGEST_RECORDING instead. To record for
+        longer, call the method again. If no recording is running, the method starts a new one and returns {}.
         """
         with self._lock:
             self._record(min(seconds, LONGEST_RECORDING))
@@ -214,7 +215,10 @@ class RecentRequests:
             self._slowest[api] = sorted([*self._slowest.get(api, []), seen], key=lambda each: -each.ms)[:SLOWEST]
 
     def _is_taken(self, api: str, ms: float, *, is_followed: bool) -> bool:
-        """Return whether to record a request that took `ms` milliseconds. Stop the recording if its time is over."""
+        """Return whether to record a request that took `ms` milliseconds.
+
+        If the recording has reached its end time, stop it and return False.
+        """
         now = time.monotonic()
         with self._lock:
             if now > self._ends:
@@ -230,9 +234,9 @@ class RecentRequests:
 
 @contextmanager
 def _followed(way: list[Call] | None) -> Iterator[None]:
-    """During a `with` block, append each call of an HMB function in this thread to `way`.
+    """Record the calls of HMB functions in this thread while a `with` block runs: append them to the list `way`.
 
-    If `way` is None, do nothing.
+    If `way` is None, record nothing.
     """
     if way is None:
         yield
@@ -248,9 +252,10 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the functions of HMB that this thread has entered before it calls the handler of a request.
+    """Return the HMB functions that are already running in this thread when the handler of a request is called.
 
-    The list begins with the outermost function. Its last item is the function that calls the handler.
+    The list begins with the outermost function and ends with the function that calls the handler. It leaves out
+    the functions that count or record requests.
     """
     here, frames, frame = __file__, [], sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]
@@ -261,7 +266,11 @@ def _callers() -> list[Call]:
 
 
 def _follower(way: list[Call]) -> Callable[[FrameType, str, Any], None]:
-    """Return a function for `sys.setprofile`: Python calls it whenever a function in this thread begins or ends."""
+    """Return a function that appends each call of an HMB function to `way`.
+
+    The caller passes this function to `sys.setprofile`. Python then runs it each time a function in this thread
+    begins or ends.
+    """
     depth = 1 + max((each[0] for each in way), default=0)
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -297,7 +306,7 @@ def _text(name: str, value: object) -> str:
 
 
 def _items(value: object) -> Iterator[tuple[str, object]]:
-    """Yield each struct of a list, after its index such as "[0]". For any other value, yield "" and the value."""
+    """Yield each struct of a list with its index, such as "[0]". For any other value, yield "" and the value."""
     if isinstance(value, list) and value and isinstance(value[0], Struct):
         yield from ((f"[{number}]", item) for number, item in enumerate(value))
     else:

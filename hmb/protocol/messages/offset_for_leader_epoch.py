@@ -1,8 +1,10 @@
 """OffsetForLeaderEpoch (23): return the offset at which a leader epoch ended (KIP-101, KIP-320).
 
-A partition gets a new leader epoch when its leader changes. A consumer then sends OffsetForLeaderEpoch, with the leader
-epoch of the last record that it has read. For example, the consumer has read the offsets 0 to 9 in epoch 3. If the
-broker responds that the end offset of epoch 3 is 8 (the last offset plus one), the log has lost the records 8 and 9.
+A consumer uses this request to detect that a log has lost records. When the leader of a partition changes, the
+partition gets a new leader epoch. The consumer then sends the leader epoch of the last record that it has read.
+For example, the consumer has read the offsets 0 to 9 in epoch 3. The broker responds that epoch 3 has the end
+offset 8, so the last record of this epoch has offset 7. The log has therefore lost the records at offsets 8 and
+9.
 """
 
 from hmb.protocol import fields as t
@@ -11,11 +13,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
-    """For each partition, the leader epoch whose end offset the client asks for.
+    """Asks for the end offset of one leader epoch in each partition.
 
-    Version 2 adds the current leader epoch in the client's metadata. If the client's metadata is old, the broker
-    responds with an error. Version 3 adds the replica id of the client (-1 for a consumer). Version 4 uses the flexible
-    encoding (KIP-482).
+    Version 2 adds `current_leader_epoch`, the newest leader epoch of the partition that the client knows. If the
+    client's metadata is old, the broker responds with an error. Version 3 adds the replica id of the client (-1 for
+    a consumer). Version 4 uses the flexible encoding (KIP-482).
     """
 
     class OffsetForLeaderTopic(Struct):

@@ -6,10 +6,11 @@ from hmb.protocol.schema import Request, Response
 
 
 class SaslHandshakeRequest(Request, api_key=ApiKey.SASL_HANDSHAKE, versions="0-1"):
-    """The mechanism that the client chooses.
+    """Names the SASL mechanism that the client chooses.
 
-    The two versions have the same fields. After version 0, the client sends the messages of the mechanism as frames
-    without a header. After version 1, the client sends them in SaslAuthenticate requests.
+    Both versions have the same fields. They differ in how the client sends the next messages, which belong to the
+    mechanism. After version 0, each message is a frame without a Kafka request header. After version 1, each
+    message is in a SaslAuthenticate request.
     """
 
     mechanism: str = t.string()

@@ -17,9 +17,9 @@ from hmb.protocol.schema import Request, Response, Struct
 class ShareGroupHeartbeatRequest(Request, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, versions="1", flexible="0+"):
     """The topics that a member subscribes to.
 
-    A member sends the epoch 0 to join the group, and the epoch -1 to leave it. The member chooses its own id. If a
-    value has not changed since the last heartbeat, the member may send null for the value. Kafka 4.0 had version 0 for
-    early access.
+    The member chooses its own id. It sends the epoch 0 to join the group, and the epoch -1 to leave the group. It
+    may send null instead of a value that has not changed since its last heartbeat. Version 0 is missing, because
+    only Kafka 4.0 had this version, for early access.
     """
 
     group_id:               str              = t.string()

@@ -3,11 +3,11 @@
 The module `environment` finds Java and the Python packages. `hmb.spark.session()` reports only the first missing
 package. The doctor reports all missing packages, each with the command that installs it.
 
-A *plain session* is a Spark session that another program starts, without `hmb.spark.session()`. In addition to Java and
-the packages, such a session needs two things. PySpark must find the data source `hmb`, and Spark's workers must run the
-right Python interpreter. To find the data source and to run workers, Spark runs the Python interpreter in
-PYSPARK_PYTHON, or else the first `python3` on the PATH. The doctor runs the same interpreter, and imports the data
-source in it. If this fails, the doctor prints the setting that a plain session needs.
+A *plain session* is a Spark session that a program starts without `hmb.spark.session()`. Besides Java and the packages,
+a plain session needs two things: PySpark must find the data source `hmb`, and Spark's workers must run the right Python
+interpreter. For both, Spark uses the interpreter that the environment variable PYSPARK_PYTHON names. If this variable
+is not set, Spark uses the first `python3` on the PATH. The doctor tests this interpreter: it imports the data source in
+it. If the import fails, the doctor prints how to solve the problem.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def examine() -> list[Finding]:
 
 
 def _source() -> Finding:
-    """Check whether a Spark session that another program starts can find the data source.
+    """Check whether PySpark finds the data source `hmb` in a session that does not use `hmb.spark.session()`.
 
-    Run the Python interpreter that this session would run.
+    Such a session may use another Python interpreter than this process. The function therefore imports the data
+    source in the interpreter that the session would use.
     """
     if find_spec("pyspark_hmb") is None:
         return Finding(

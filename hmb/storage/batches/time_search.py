@@ -3,9 +3,9 @@
 The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
 batches. If a batch is damaged or cannot be decoded, the search skips it, because no consumer can read its records.
 
-The search by time does not read the records of a batch that exceeds the broker's limit for the decompressed size or for
-the number of records. It returns the first offset of this batch, so a reader that starts at this offset misses no
-record.
+A record batch can be larger than the broker's limit for decompressed data, or contain too many records. The
+search by time does not read the records of such a batch. If the batch can contain the wanted record, the search
+returns the first offset of the batch. A reader that starts at this offset misses no record.
 
 Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 """
@@ -32,9 +32,9 @@ def search(
 ) -> TimestampOffset | None:
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if the log has no such record.
 
-    If `timestamp` is None, the search uses the greatest timestamp in the log. `segments` is a function that returns the
-    log's segments. If the search cannot read past damage in a segment, it calls `repair` with this damage and begins
-    again. Raises KafkaError.
+    If `timestamp` is None, return the first record with the greatest timestamp in the log. `segments` is a function
+    that returns the log's segments. If the search cannot continue because a segment is damaged, it calls `repair`
+    with the error, and begins again. Raises KafkaError.
     """
     for _ in segments():
         try:
@@ -55,8 +55,8 @@ def _search(segments: Sequence[Segment], timestamp: int | None, log_start_offset
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if no such record exists.
 
-    Raises DamagedSegment if the search cannot read past damage in a segment. Raises MESSAGE_TOO_LARGE if a compressed
-    message (v0, v1) is larger than the limit for decompressed data.
+    Raises DamagedSegment if the search cannot continue because a segment is damaged. Raises MESSAGE_TOO_LARGE if a
+    compressed message (v0, v1) is larger than the limit for decompressed data.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -82,10 +82,11 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _begin_of_search(segment: Segment, timestamp: int) -> int:
-    """Return the offset at which to begin: records at lower offsets are older than `timestamp` (ms).
+    """Return the offset at which the search begins. Records at lower offsets are older than `timestamp` (ms).
 
-    The offset comes from an entry of the segment's time index. A damaged entry could contain an offset that is too
-    great, and the search would miss records. So the function first compares the entry with the log.
+    The offset comes from an entry of the segment's time index. If the entry is damaged, its offset can be too
+    large, and the search would miss records. The function therefore compares the entry with the log first. If they
+    do not agree, the function rebuilds the index, and returns the first offset of the segment.
     """
     entry = segment.time_index.lookup(timestamp)
     if entry.timestamp == NO_TIMESTAMP or has_timestamp(segment, entry):
@@ -96,10 +97,10 @@ def _begin_of_search(segment: Segment, timestamp: int) -> int:
 
 
 def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
-    """Return whether an entry of the time index matches the log.
+    """Return whether an entry of the time index agrees with the log.
 
-    The entry contains an offset and a timestamp. It matches if this timestamp is the greatest timestamp in the batch
-    that contains the offset.
+    An entry contains an offset and a timestamp. The log must contain a batch with this offset, and the greatest
+    timestamp in this batch must be the timestamp of the entry.
     """
     found = segment.find(entry.offset, segment.size)
     return found is not None and found[1].max_timestamp == entry.timestamp

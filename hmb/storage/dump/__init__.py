@@ -1,21 +1,24 @@
 """Dumps: the files of a log as text, for `hmb dump-log` and `hmb index-inspect`.
 
-The commands `hmb dump-log` and `hmb index-inspect` read the files of a segment, but do not open the log as a broker
-does. So the commands also work if files are damaged, and while a broker runs. They print the same lines as Kafka's
-DumpLogSegments, for example `offset: 8080 position: 5000` for an entry of an offset index. Two more views show each
-byte with its field, and the sizes of segments, batches and records.
+The commands `hmb dump-log` and `hmb index-inspect` only read the files of a segment. Unlike a broker, they
+never repair or change these files. You can therefore use the commands on damaged files, and while a broker is
+running.
+
+`hmb dump-log` prints the same lines as Kafka's DumpLogSegments. For example, it prints an entry of an offset
+index as `offset: 8080 position: 5000`. It has two more views: one shows the bytes of each field, and the other
+one shows the sizes of segments, batches and records.
 
 Read in this order:
-- `log_files`       the entries of any file of a data directory, in one of three views
-- `segment_files`   reading a segment's files without changing them
-- `segments`        batches and records of a `.log` file
-- `indexes`         entries of indexes and producer snapshots, compared with the log
-- `state_files`     Kafka's text files
-- `entries`         the entries of a dump, as lines and as JSON
-- `findings`        contradictions between the files
-- `hexadecimal`     each byte with its field
-- `tree`            segments, batches and records with their sizes
-- `inspection`      a comparison of an index with its log, and a look-up, step by step
+- `log_files`       reads any file of a data directory, and shows it in one of three views
+- `segment_files`   reads the files of a segment without changing them
+- `segments`        shows the batches and records of a `.log` file
+- `indexes`         shows indexes and producer snapshots, and compares each index with the log
+- `state_files`     shows small text files, such as Kafka's checkpoints
+- `entries`         prints each entry of a dump as a line or as JSON
+- `findings`        collects contradictions between the files of a log
+- `hexadecimal`     shows each field of a file with its bytes
+- `tree`            shows the sizes of segments, batches and records
+- `inspection`      compares an index with its log, and shows each step of a look-up in the index
 
 Source: Kafka's `DumpLogSegments`.
 """

@@ -4,9 +4,11 @@ Only the broker is allowed to write to a log. If another process removes, replac
 acknowledged records are lost. The broker would not notice the loss, because its writes to the open file still succeed.
 So the broker checks the file of the active segment before each sync, before each roll, and when it stops.
 
-A check compares the file of the active segment with the file's state at the previous check: the inode, the size and the
-time of the last write. The check also compares the first and the last bytes of the last batch. A check needs two calls
-of `stat` and four short reads.
+A check finds several kinds of changes to the file of the active segment. If the file has been removed or has
+another inode, another process has removed or replaced it. If the file is shorter than the broker expects,
+another process has cut it. If the broker has appended nothing since the previous check, the time of the last
+write must be the same. The check also reads the first and the last bytes of a batch again, and compares them
+with the bytes that the previous check read. A check needs two calls of `stat` and four short reads.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class FileState(NamedTuple):
 
 
 class ExternalChanges:
-    """Detects changes that other processes make to one file. Not thread-safe: no append may happen during a check."""
+    """Detects changes by other processes to one file. Not thread-safe: no thread must append during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file
@@ -42,9 +44,9 @@ class ExternalChanges:
     def check(self, size: int, last_position: int) -> None:
         """Check whether another process has changed the file since the previous call.
 
-        The broker has written `size` bytes to the file, and the last batch begins at `last_position`. If bytes have
-        changed, the method logs an error, but only once. Raises SyncFailed if the file was removed, replaced or cut,
-        because then records are lost.
+        `size` is the number of bytes that the broker has written to the file, and `last_position` is the position of
+        the last batch. If another process has changed bytes, the method logs an error, but only the first time. If
+        another process has removed, replaced or cut the file, records are lost, so the method raises SyncFailed.
         """
         path = self._file.path
         if not self._file.exists:
@@ -70,9 +72,9 @@ class ExternalChanges:
     def _excerpts(self, position: int, end: int) -> bytes:
         """Return the first and the last bytes of the batch from `position` to `end`.
 
-        Another process may cut the end of the file while the broker has the file open. When the broker then appends,
-        the file system fills the space between the new end and the appended bytes with zeros. The size of the file then
-        does not show the cut, but the last bytes of the earlier batch are now zeros. The method `check` compares them
-        with the bytes at its previous call, and so notices the cut.
+        The method `check` compares these bytes with the bytes at its previous call, to detect that another process has
+        cut the file. The size of the file is not enough for this. If the broker appends to the file after the cut, it
+        still writes at the old end. The file system fills the gap before the new bytes with zeros, so the file is as
+        long as expected. But the last bytes of the earlier batch are now zeros.
         """
         return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

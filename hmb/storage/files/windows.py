@@ -1,15 +1,15 @@
 """Reads a large file through a window, so that only a part of the file is in memory.
 
-Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map is
-also not possible: another process may cut the file. If the broker then reads the map at a position after the new end,
-the kernel kills the broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next
-window:
+Recovery and compaction must read whole segments, which are up to 1 GiB large. To load a whole segment would need too
+much memory. To map it into memory would be dangerous, because another process may make the file shorter. If the broker
+then read beyond the new end, the kernel would kill the broker (SIGBUS). So the broker reads one part of 1 MiB (a
+*window*) at a time, works on this part, and then reads the next window:
     file     [ batch | batch | batch | batch | batch | batch ...
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it
 
-Another process may cut the file while the broker reads it. A read then returns fewer bytes than expected, and ends with
-an incomplete batch. The broker handles this batch like any other damage.
+While the broker reads a file, another process may make the file shorter. The broker then reads fewer bytes than
+expected, so the last batch can be incomplete. The broker handles an incomplete batch like any other damaged batch.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Windows:
         return cls(file, end)
 
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
-        """Return a view that contains the `size` bytes from `position` on, and the index of `position` in the view.
+        """Return a view that contains the `size` bytes at `position`, and the index of these bytes in the view.
 
-        If the file ends earlier, the view has fewer bytes. If the caller reads all batches in order, forwards or
-        backwards, this class reads each byte of the file about once. Raises OSError.
+        If the file ends before them, the view has fewer bytes. A caller can read all batches in order, forwards or
+        backwards. Each byte of the file is then read from disk only about once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):

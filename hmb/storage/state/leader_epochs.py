@@ -1,15 +1,16 @@
 """Leader epochs: which leader wrote which part of a log (KIP-101).
 
-Each time a partition gets a new leader, its leader epoch grows by one. Every batch contains the leader epoch at the
-time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Each line contains
-an epoch and its start offset, for example:
-    0 0          in epoch 0, the leader appended offsets 0 to 99
-    2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, the leader appended no record
-    5 250        epoch 5 is the current epoch
+Each time a partition gets a new leader, the leader epoch of the partition increases by one. Each batch contains
+the epoch in which the leader appended it. The file `leader-epoch-checkpoint` stores the offset at which each
+epoch began. Each line contains an epoch and its start offset, for example:
+    0 0          in epoch 0, the leader appended the offsets 0 to 99
+    2 100        in epoch 2, the leader appended the offsets 100 to 249
+    5 250        epoch 5 is the current epoch; in epochs 1, 3 and 4, no leader appended a record
 
-A leader epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask at which
-offset the epoch of its last record ended. If this offset is lower than the consumer's position, the log has lost
-records that the consumer has read.
+A leader epoch ends where the next epoch begins. The newest epoch ends at the log end offset. A consumer can
+therefore detect that a log has lost records. It asks at which offset the epoch of the last record that it has
+read ended. If this offset is lower than the consumer's position, the log has lost records that the consumer has
+read.
 
 HMB's clusters have only one broker, which never loses its leadership. So logs that HMB has created stay in epoch 0.
 Logs that a Kafka broker has created may have more epochs.
@@ -60,9 +61,10 @@ class LeaderEpochs:
         return self.starts[-1].epoch
 
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
-        """Return the epochs with records at or after the log start offset.
+        """Return the epochs that have records at or after the log start offset.
 
-        In the result, the start offset of the first epoch is the log start offset, even if this epoch began earlier.
+        The log no longer contains records below the log start offset. If the first returned epoch began below this
+        offset, the result contains the log start offset as its start.
         """
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
@@ -73,9 +75,11 @@ class LeaderEpochs:
         return self.starts[max(0, number - 1)].epoch
 
     def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
-        """Return the greatest epoch of the log that is at most `epoch`, and its end offset.
+        """Return the end offset of `epoch`, or of the next smaller epoch if the log does not contain `epoch`.
 
-        Return None if `epoch` is greater than all epochs of the log.
+        The result also contains the epoch that was found. If the log contains no smaller epoch either, the result is
+        `epoch` with the start offset of the first epoch, as in Kafka. Return None if `epoch` is -1 or greater than all
+        epochs of the log.
         """
         if epoch == self.newest:
             return EpochEnd(epoch, log_end_offset)

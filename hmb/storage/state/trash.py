@@ -43,7 +43,7 @@ NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 
 
 class DeletedLog(NamedTuple):
-    """The directory of a deleted log. `name` is the shortened name of the partition (see `shortened`)."""
+    """A deleted log whose directory still exists. `name` is the log's `<topic>-<partition>` (see `shortened`)."""
 
     path: Path
     name: str
@@ -63,12 +63,14 @@ def rename_all(
     logs: Mapping[TopicPartition, Log],
     reserve: DiskReserve,
 ) -> Deletion:
-    """Delete the logs in `names`: rename the directory of each log. Its files are removed later.
+    """Delete the logs in `names`: rename the directory of each log. The files are removed later.
 
-    `names` maps each log to its topic id, and the new name of its directory contains this id. `logs` contains all open
-    logs. If the directory of a topic's first log cannot be renamed, the topic is not deleted. If the directory of a
-    later log of the topic cannot be renamed, the topic is deleted anyway, and the files of this log stay until the next
-    start of the broker.
+    `names` maps each log to its topic id, which becomes part of the directory's new name. `logs` contains all open
+    logs. A rename can fail:
+
+    - If the rename of the topic's first log fails, the topic is not deleted.
+    - If a later rename fails, the topic is deleted anyway. The files of this log stay until the next start of the
+      broker.
     """
     result, deleted = Deletion([], {}), set[str]()
     for name, topic_id in names.items():

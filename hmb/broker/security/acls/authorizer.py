@@ -11,8 +11,9 @@ An ACL matches a resource if the names are equal (LITERAL), if the ACL's name is
 with the ACL's name (PREFIXED). The principal `User:*` and the host `*` match everybody. A permission to READ, WRITE,
 DELETE or ALTER includes DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS.
 
-The authorizer stores its decisions, until an ACL changes. A broker makes the same decisions again and again, so most
-decisions are one look-up in a dict, independent of the number of ACLs.
+A broker must make the same decisions again and again, for example for each Produce request of a client. The authorizer
+therefore stores its decisions until an ACL changes. To repeat a decision, it only looks up the stored decision in a
+dict. This takes the same time for any number of ACLs.
 """
 
 from __future__ import annotations
@@ -86,7 +87,11 @@ class AclIndex:
 
 
 class Authorizer:
-    """Decides whether the current ACLs permit an operation. Thread-safe: a change of the ACLs creates a new index."""
+    """Decides whether the current ACLs permit an operation. Thread-safe.
+
+    When an ACL changes, `load` replaces the index of the ACLs (`AclIndex`) with a new index. An `AclIndex` itself
+    never changes, so several threads can read it at the same time.
+    """
 
     def __init__(self, super_users: Iterable[str], *, allows_without_acl: bool) -> None:
         self.super_users = frozenset(super_users)
@@ -102,11 +107,13 @@ class Authorizer:
 
     @property
     def may_remember(self) -> bool:
-        """Whether `guard_produce` may add a topic to `writable`.
+        """True if `guard_produce` may add topics to `writable`.
 
-        `writable` contains the topics for which `guard_produce` checks no ACLs, because an earlier request was
-        permitted. The result is False if `writable` is full (MAX_DECISIONS topics). It is also False at the log level
-        DEBUG, because the log must then contain a line for each permitted operation. A skipped check would log no line.
+        If a client may write to a topic, `guard_produce` adds the topic to `writable`. For later Produce requests of
+        this client to this topic, `guard_produce` then skips the check of the ACLs.
+
+        The value is False if `writable` already has MAX_DECISIONS entries. It is also False if the log level is DEBUG.
+        At this level, each permitted operation must appear in the log, and a skipped check writes nothing to the log.
         """
         return len(self.writable) < MAX_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 
@@ -120,9 +127,10 @@ class Authorizer:
         return decision
 
     def decision(self, access_request: AccessRequest) -> bool:
-        """Return the decision about a request, without logging it.
+        """Return True if the authorizer permits a request. Do not log the decision.
 
-        Handlers call this method to leave forbidden resources out of a list.
+        Handlers call this method for each resource of a list, and leave forbidden resources out of the response. This
+        is not a refused request, so no line appears in the log.
         """
         decisions = self._decisions
         decision = decisions.get(access_request)
@@ -146,8 +154,11 @@ class Authorizer:
     def allows_any(self, access_request: AccessRequest) -> bool:
         """Return whether the operation is permitted on at least one resource of the request's type.
 
-        `access_request.name` is not used. The answer is an approximation: an ACL with DENY counts only if it forbids
-        the operation on all resources of the type.
+        The method ignores `access_request.name`. It only compares the ACLs with each other, so the answer is an
+        approximation. An ACL with DENY has an effect only in two cases:
+
+        - Its name is `*`. The operation is then forbidden on all resources of the type.
+        - It has the same name and pattern type as an ACL with ALLOW. This ACL with ALLOW then permits nothing.
         """
         if access_request.principal in self.super_users:
             return True
@@ -182,9 +193,10 @@ class Access(NamedTuple):
         return self.authorizer.allows(AccessRequest(self.principal, self.host, operation, resource_type, name))
 
     def decision(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
-        """Return the same as `may`, without logging the decision.
+        """Return True if the client may perform an operation on a resource. Do not log the decision.
 
-        Handlers call this method to leave forbidden resources out of a list.
+        Handlers call this method for each resource of a list, and leave forbidden resources out of the response. This
+        is not a refused request, so no line appears in the log.
         """
         return self.authorizer.decision(AccessRequest(self.principal, self.host, operation, resource_type, name))
 

@@ -12,12 +12,13 @@ partition 1:
 
 The module `refusal` creates the response to the part of the request that the broker refuses.
 
-Limits: a test that simulates a fault (hmb/testing/faults) can select a partition of a topic. The test cannot do this
-for Metadata requests, because a Metadata request names topics, but no partitions.
+Limits: a test can simulate a fault of a single partition (hmb/testing/faults). The test cannot do this for
+Metadata requests, because these requests name topics, but no partitions.
 
-A client can open a fetch session (KIP-227). Its later Fetch requests then name only the partitions that have changed,
-so this module could not find the other partitions. Therefore the broker uses no fetch sessions while a test simulates a
-fault of single partitions (hmb/testing/faults).
+A client can open a fetch session (KIP-227). After this, the client's Fetch requests name only the partitions
+that have changed. Suppose that a test simulates a fault of one partition (hmb/testing/faults). If the request
+did not name this partition, this module would not find it. For this reason, the broker uses no fetch sessions
+during such a test.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions"
 def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
     """Split a request into two: one with the topics and partitions that `selects` accepts, and one with all others.
 
-    The first request is None if `selects` accepts nothing. The second request is None if `selects` accepts everything.
-    A null list of topics in the request means all topics. The function first replaces null by the list of all topics.
-    If `struct` is a part of a request, the function splits this part in the same way.
+    If `selects` accepts nothing, the first request is None. If it accepts everything, the second request is None.
+    In many requests, null instead of a list of topics means all topics. The function then replaces null by a list
+    of all topics. `struct` can also be a part of a request. The function splits this part in the same way.
     """
     refused, rest = copy(struct), copy(struct)
     is_refused = is_rest = False
@@ -75,9 +76,10 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
     """Return the topics in the list `name` of a request. If the request means all topics, return the broker's topics.
 
-    In most APIs, a list that is null means all topics. In ConsumerGroupHeartbeat (KIP-848), null means "unchanged", so
-    the function returns an empty list. The function recognizes this API by its list: an item of the list has a field
-    for the topic's id, but no field for the topic's name.
+    In most APIs, null instead of a list means all topics. But in ConsumerGroupHeartbeat (KIP-848), null means
+    "unchanged", so the function returns an empty list. The function does not know the API. It looks at the class of
+    the list's items: in ConsumerGroupHeartbeat, this class has a field for a topic's id, but none for a topic's
+    name.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None
@@ -116,10 +118,11 @@ def _is_selected_resource(resource: Any, selects: Selects) -> bool:
 
 
 def topic_name(topic: Any, context: RequestContext) -> str:
-    """Return the name of a topic in a request or a response. If the message contains the topic's id, look up the name.
+    """Return the name of a topic in a request or a response.
 
-    An id has precedence over a name, as in the handlers (`Topics.find`). Otherwise a client could send the id of a
-    forbidden topic together with the name of a permitted topic. Return an empty text if no topic has this id.
+    If the message contains the topic's id, find the name by this id, even if the message also contains a name. The
+    handlers do the same (`Topics.find`). Otherwise a client could send the id of a forbidden topic together with
+    the name of a permitted topic. If no topic has this id, return an empty text.
     """
     if isinstance(topic, str):
         return topic

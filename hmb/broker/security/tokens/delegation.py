@@ -6,9 +6,9 @@ logs in with SCRAM, but uses the token's id as its name, and the token's HMAC as
     token id   a random text, for example DZtEE2nVTMiQLPGn5wxjVw; it is not secret
     HMAC       HMAC-SHA-512(delegation.token.secret.key, token id); it is secret
 
-The broker stores the id of a delegation token, but never its HMAC. The broker can compute the HMAC from the secret key.
-If somebody steals the broker's file, the file contains no HMAC, so the thief cannot log in. If the secret key changes,
-all tokens become invalid.
+The broker stores the id of each delegation token in a file, but not the token's password, the HMAC. A thief who
+steals this file therefore cannot log in. When a worker logs in, the broker computes the HMAC from the token id
+and the secret key. If the secret key changes, all existing tokens become invalid.
 
 A delegation token has two times. At the *expiry time*, the token becomes invalid. Before this time, the owner of the
 token or a *renewer* can set a later expiry time, as often as they want. No expiry time can be later than the *max
@@ -70,7 +70,7 @@ class TokenSettings(Settings):
 
 
 class DelegationTokens:
-    """The delegation tokens of a broker. Thread-safe, because each change creates a new state of the store."""
+    """The delegation tokens of a broker. Several threads can use this object at the same time."""
 
     def __init__(self, store: SecurityStore, settings: TokenSettings, now: Callable[[], int]) -> None:
         """`now` returns the time in ms."""
@@ -131,20 +131,20 @@ class DelegationTokens:
         return hmac.digest((self._settings.secret_key or "").encode(), token.token_id.encode(), "sha512")
 
     def renew(self, given: bytes, principal: str, period: int) -> int:
-        """Find the token whose HMAC is `given`, and renew it for `period` ms. Return its new expiry time.
+        """Change the expiry time of the token with the HMAC `given` to `period` ms from now. Return the new time.
 
-        If `period` is below 1, use the setting `delegation.token.expiry.time.ms`, which is also the longest period.
-        Raises KafkaError and OSError.
+        If `period` is below 1 or above the setting `delegation.token.expiry.time.ms`, the method uses the setting
+        instead. The new time cannot be later than the token's max time. Raises KafkaError and OSError.
         """
         longest = self._settings.expiry_time
         lifetime = min(period, longest) if period > 0 else longest
         return self._move_expiry(given, principal, lifetime)
 
     def expire(self, given: bytes, principal: str, period: int) -> int:
-        """Let the token whose HMAC is `given` expire in `period` ms. Return the new expiry time.
+        """Change the expiry time of the token with the HMAC `given` to `period` ms from now. Return the new time.
 
-        A negative period removes the token at once. The method then returns `period`, as in Kafka. Raises KafkaError
-        and OSError.
+        The new time cannot be later than the token's max time. If `period` is negative, the method removes the token
+        immediately and returns `period`, as Kafka does. Raises KafkaError and OSError.
         """
         if period >= 0:
             return self._move_expiry(given, principal, period)
@@ -165,7 +165,11 @@ class DelegationTokens:
         return token.expiration_timestamp
 
     def _usable(self, given: bytes, principal: str) -> DelegationTokenRecord:
-        """Return the token whose HMAC is `given`. Raises KafkaError if `principal` must not renew it."""
+        """Return the token whose HMAC is `given`. Check that `principal` is its owner or a renewer.
+
+        Raises KafkaError if this check fails, if no token has this HMAC, if the token has expired, or if the broker has
+        no secret key.
+        """
         import hmac  # This import loads OpenSSL, which takes 3 ms. Most brokers have no tokens.
 
         self.check_enabled()
@@ -189,8 +193,8 @@ class DelegationTokens:
     def find(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential:
         """Return the credential with which the broker checks a SCRAM login with a delegation token.
 
-        If no valid token has the id `token_id`, return a decoy. A decoy is an invented credential, with which each
-        login fails. It hides from the client whether the token exists.
+        If no valid token has the id `token_id`, return a decoy: an invented credential that makes every login fail. The
+        login then fails in the same way as with a wrong password, so a client cannot find out which tokens exist.
         """
         # Only a login with SCRAM needs these modules. Their import takes 8 ms.
         from hmb.broker.security.decoys import OWN_SHAPE, decoy
@@ -233,7 +237,7 @@ def no_tokens() -> DelegationTokens:
 
 
 def token_owner(type: str | None, name: str | None, requester: str) -> str:
-    """Return the owner that a request names, or the requester if the request names no owner."""
+    """Return the owner of a new token: the owner in the request, or else `requester`, who sent the request."""
     return f"{type}:{name}" if name else requester
 
 
