@@ -110,7 +110,7 @@ def test_the_text_for_an_editor_has_the_answers_at_its_end(folder: Path) -> None
     assert headings == ["### Predict first: answers", "### Question 1", "### Question 2", "### Question 3"]
     assert exercise.count("(The end of this file contains: ") == len(headings)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    assert max(map(len, prose.splitlines())) <= 100 and "1. The file has 16 bytes: 4 + 1 for" in prose
+    assert max(map(len, prose.splitlines())) <= 100 and "1. The file has 16 bytes." in prose
 
 
 def test_a_check_inside_the_folder_of_a_lab_needs_no_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
