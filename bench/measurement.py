@@ -156,7 +156,8 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
         ),
         click.Option(
             ["--kafka-dir"], type=click.Path(path_type=Path), metavar="DIR",
-            help="Kafka's jars: a folder that `hmb bench fetch-kafka` filled, or the libs of one Kafka.",
+            help="The folder with Kafka's jars: the download folder of `hmb bench fetch-kafka`, or the folder libs "
+            "of a Kafka release.",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print all results as JSON instead of tables."),
     ]  # fmt: skip

@@ -63,7 +63,8 @@ WATCHED = 10.0  # seconds for which the benchmark counts the changes of the page
 SCRAPES = 15  # the number of requests for /metrics
 
 
-GOALS = {  # the goal of each figure, by the figure's name
+# The keys are the names of the measured numbers. Each value contains the number's label in the table, and its limit.
+GOALS = {
     "first_drawing_ms": FigureGoal("first drawing, ms", 1_000),
     "changes_per_second": FigureGoal("changes a second", 5, is_least=True),
     "metrics_ms": FigureGoal("metrics, ms", 100),
@@ -228,7 +229,9 @@ def reader(url: str) -> Iterator[None]:
             yield
         finally:
             stop.set()
-            thread.join()  # The broker sends at least one line in five seconds.
+            # The thread checks `stop` after each read. No read takes longer than about five seconds, because the
+            # broker sends at least one line every five seconds.
+            thread.join()
 
 
 class BusyBrokers:

@@ -88,7 +88,7 @@ def describe(name: str | None, as_json: bool) -> None:
     """Show the settings of the profile NAME, or of the current profile."""
     name = name or profiles.current()
     if name is None:
-        raise CliError("no profile is current; `hmb profile use` chooses one")
+        raise CliError("no current profile is set; choose one with `hmb profile use NAME`")
     properties = profiles.read(name)
     if as_json:
         print_json({"profile": name, "path": profiles.path_of(name), "settings": properties})

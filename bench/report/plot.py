@@ -17,11 +17,11 @@ from .origin import by_origin, file_suffixes, view_of
     "--to", "folder", type=click.Path(path_type=Path), default=Path(), help="Folder for the pictures.  [default: .]"
 )
 def command(files: tuple[Path, ...], folder: Path) -> None:
-    """Draw charts of stored runs, each as SVG and as PNG.
+    """Draw charts of stored benchmark results. Each chart becomes an SVG file and a PNG file.
 
     FILES are files with the results of benchmarks. Without FILES, the command takes the newest run of each
-    benchmark in hmb-bench/. If this folder contains no runs, it takes the newest published runs. A chart shows only
-    runs of the same machine and scale, and names the machine. The charts of `hmb bench thesis` also show the
+    benchmark from the folder hmb-bench. If this folder contains no runs, it takes the newest published runs. A chart
+    shows only runs of the same machine and scale, and names the machine. The charts of `hmb bench thesis` also show the
     results in the bachelor thesis on which HMB is based. The command needs matplotlib: pip install 'hmb[docs]'.
     """
     groups = by_origin(files)

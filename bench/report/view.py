@@ -44,8 +44,8 @@ class Column:
 
     key: str  # the name of the figure in a sample
     label: str  # the heading of the column, with the unit
-    scale: float = 1.0  # The figure is multiplied by this factor.
-    per: str = ""  # The figure is divided by the parameter with this name; "" means no division.
+    scale: float = 1.0  # The measured number is multiplied by this factor, for example by 1e6 for microseconds.
+    per: str = ""  # The measured number is divided by the parameter with this name; "" means no division.
     spread: bool = True  # whether the table shows the range in addition to the median
     compare: bool = False  # whether the table also shows the ratio to the reference
     more_is_better: bool = False
@@ -161,7 +161,8 @@ class SampleView:
             heading += [column.label, f"over {reference}"] if column.compare and reference else [column.label]
         rows = [heading]
         for cell, contestants in cells.items():
-            shown = cell  # Only the first row of a cell contains the cell's name.
+            # A task (cell) has one row for each contestant. Only the first of these rows shows the task's name.
+            shown = cell
             for name, runs in contestants.items():
                 row = [shown, name]
                 for column in columns:

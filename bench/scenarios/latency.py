@@ -99,8 +99,9 @@ def run(measure: Measure, broker: MeasuredBroker, topic: str, records: int, size
 @scenario("latency", VIEW)
 @broker_options
 @click.option(
-    "--client", type=click.Choice(list(CLIENTS)), default="4.3.0", show_default=True, help="Kafka's clients, or HMB's."
-)
+    "--client", type=click.Choice(list(CLIENTS)), default="4.3.0", show_default=True,
+    help="The producer and the consumer to use: those of Kafka 4.3.0, or HMB's (hmb).",
+)  # fmt: skip
 @record_size_option
 @click.option("--num-records", type=POSITIVE, default=5_000, show_default=True)
 def command(

@@ -90,7 +90,7 @@ def workloads(
 
 producer_option = click.option(
     "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
-    help="The producer: Kafka's of this version, or HMB's.",
+    help="The producer to use: the one of Kafka 4.3.0, the one of Kafka 0.8.2.2, or HMB's (hmb).",
 )  # fmt: skip
 
 
@@ -99,13 +99,15 @@ producer_option = click.option(
 @producer_option
 @cells_option
 @click.option(
-    "--record-size", type=POSITIVE, help="Measure one workload with this message size (bytes) instead of the cells."
+    "--record-size", type=POSITIVE,
+    help="Measure only one workload, with messages of this size (bytes), and ignore --cells.",
 )  # fmt: skip
 @click.option(
-    "--batch-size", type=POSITIVE, help="Measure one workload with this batch size (bytes) instead of the cells."
+    "--batch-size", type=POSITIVE,
+    help="Measure only one workload, with batches of this size (bytes), and ignore --cells.",
 )  # fmt: skip
 @click.option(
-    "--num-records", type=POSITIVE, help="Measure one workload with this number of records instead of the cells."
+    "--num-records", type=POSITIVE, help="Measure only one workload, with this number of records, and ignore --cells."
 )  # fmt: skip
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply records and warm-up by this.")
 @warm_up_option

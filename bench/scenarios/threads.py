@@ -101,7 +101,7 @@ def produce_together(
 @scenario("threads", VIEW)
 @click.option(
     "--handlers", type=CommaList(POSITIVE), default=[1, 2, 4, 8], metavar="N,N,...",
-    help="Numbers of handler threads in the thesis's design.  [default: 1,2,4,8]",
+    help="For each N, measure a broker with N handler threads.  [default: 1,2,4,8]",
 )  # fmt: skip
 @click.option(
     "--producers", type=CommaList(POSITIVE), default=[1, 3], metavar="N,N,...",

@@ -38,10 +38,12 @@ from .tls import ACTIONS, CLIENTS, fill
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TLS, LOGIN, ACL = "security TLS", "security login", "security ACLs"  # the suites of the samples
+# The names of the three measurements. Each measured sample stores the name of its measurement in the field `suite`.
+TLS, LOGIN, ACL = "security TLS", "security login", "security ACLs"
 LOGIN_CPU = "broker_cpu_ms"
 ROUNDS = 5
-RECORDS_FOR_SMALL_BATCH = 10  # For ten records over TLS, the brokers with ACLs receive one record.
+# A run with ACLs sends only a tenth of the records of a run over TLS, because each of its batches has only one record.
+RECORDS_FOR_SMALL_BATCH = 10
 WARM_UP_LOGINS = 50
 GOALS = {
     **{

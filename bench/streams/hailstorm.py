@@ -158,7 +158,7 @@ def count(name: str, servers: str, records: int) -> dict[str, float]:
 @click.option("--records", type=POSITIVE, default=1_000_000, show_default=True, help="The number of records.")
 @click.option(
     "--words", type=CommaList(POSITIVE), default=[5_000], metavar="N,N,...",
-    help="Numbers of different words.  [default: 5000]",
+    help="For each N, measure an input with N different words.  [default: 5000]",
 )  # fmt: skip
 @click.option(
     "--only", type=CommaList(click.Choice(PROCESSORS)), default=list(PROCESSORS), metavar="NAME,NAME,...",

@@ -51,7 +51,8 @@ cells_option = click.option(
     type=CommaList(click.IntRange(1, len(CELLS))),
     default=list(range(1, len(CELLS) + 1)),
     metavar="N,N,...",
-    help="Cells to run, by their numbers in the table of the thesis.  [default: all ten]",
+    help="The workloads (cells) to measure. Cells 1 to 5 differ in the batch size, and 6 to 10 in the message size.  "
+    "[default: all ten]",
 )
 
 

@@ -35,7 +35,8 @@ STYLES: dict[int, dict[str, Any]] = {
 }
 BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
 LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
-Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # (generation, scenario) -> cell -> MB/s on the wire
+# (release of Kafka, number of the scenario) -> workload -> the measured rates in MB/s on the network
+Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:

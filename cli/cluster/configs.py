@@ -62,16 +62,22 @@ def entity_options(run: Callable[..., None]) -> Callable[..., None]:
         (
             click.option("--entity-type", type=click.Choice(list(TYPES)), help="The type of the entity."),
             click.option("--entity-name", metavar="NAME", help="The name of the entity; for a broker, its id."),
-            click.option("--entity-default", is_flag=True, help="The defaults of all brokers."),
             click.option(
-                "-t", "--topic", metavar="NAME", help="The entity is this topic.", shell_complete=complete_topics
+                "--entity-default", is_flag=True, help="The settings for all brokers, with --entity-type brokers."
             ),
-            click.option("--broker", metavar="ID", help="The entity is this broker."),
-            click.option("--broker-defaults", is_flag=True, help="The entity is the defaults of all brokers."),
-            click.option("--broker-logger", metavar="ID", help="The entity is the loggers of this broker."),
-            click.option("--group", metavar="NAME", help="The entity is this group.", shell_complete=complete_groups),
             click.option(
-                "--client-metrics", metavar="NAME", help="The entity is this subscription to clients' metrics."
+                "-t", "--topic", metavar="NAME", help="The settings of this topic.", shell_complete=complete_topics
+            ),
+            click.option("--broker", metavar="ID", help="The settings of this broker."),
+            click.option(
+                "--broker-defaults", is_flag=True,
+                help="The settings for all brokers. A broker's own settings take precedence.",
+            ),
+            click.option("--broker-logger", metavar="ID", help="The log levels of this broker's loggers."),
+            click.option("--group", metavar="NAME", help="The settings of this group.", shell_complete=complete_groups),
+            click.option(
+                "--client-metrics", metavar="NAME",
+                help="The settings of this subscription, which determines the metrics that clients send to the broker.",
             ),
         )
     ):
@@ -90,15 +96,16 @@ def resource_of(entity: dict[str, Any]) -> ConfigResource:
         named.append((entity["entity_type"], entity["entity_name"]))
         if entity["entity_default"]:
             if entity["entity_type"] != "brokers" or entity["entity_name"] is not None:
-                raise click.UsageError("--entity-default means all brokers: --entity-type brokers, without a name")
+                how = "use it with --entity-type brokers, and without --entity-name"
+                raise click.UsageError(f"--entity-default means all brokers, so {how}")
             named[-1] = ("brokers", ALL_BROKERS)
         elif not entity["entity_name"]:
             raise click.UsageError(f"--entity-type {entity['entity_type']} needs --entity-name")
     elif entity["entity_name"] is not None or entity["entity_default"]:
         raise click.UsageError("--entity-name and --entity-default need --entity-type")
     if len(named) != 1:
-        what = "--topic, --broker, --broker-defaults, --broker-logger, --group, or --entity-type and --entity-name"
-        raise click.UsageError(f"name one entity: {what}")
+        short = "--topic, --broker, --broker-defaults, --broker-logger, --group, --client-metrics"
+        raise click.UsageError(f"choose exactly one entity: use {short}, or --entity-type with --entity-name")
     kind, name = named[0]
     return ConfigResource(ResourceType[TYPES[kind]], name)
 
@@ -113,7 +120,9 @@ def entity_fields(resource: ConfigResource) -> dict[str, Any]:
 @entity_options
 @click.option("--all", "everything", is_flag=True, help="Show all settings, also those with default values.")
 @click.option("--documentation", is_flag=True, help="Add a line to each setting that explains the setting.")
-@click.option("--synonyms", is_flag=True, help="Add all sources that contain the setting, with their values.")
+@click.option(
+    "--synonyms", is_flag=True, help="Also show a setting's value at each level that sets it: topic, broker, default."
+)
 @click.argument("names", nargs=-1, metavar="[SETTING]...", shell_complete=complete_setting_names)
 @cluster_options
 def describe(
@@ -217,7 +226,7 @@ def _change_option(name: str, help: str) -> Callable[[Callable[..., None]], Call
 @_change_option("--add-config", "Set a value; a list in brackets: NAME=[A,B].")
 @click.option(
     "--delete-config", type=names_of, multiple=True, metavar="NAME",
-    help="Remove the value; the broker then uses the value of the next source.",
+    help="Remove the value. The broker then uses a more general value, for example the default.",
     shell_complete=complete_setting_names
 )
 @_change_option("--append-config", "Add an item to a list.")
@@ -246,7 +255,7 @@ def alter(
     if not named:
         raise click.UsageError("name a change: --add-config, --delete-config, --append-config or --subtract-config")
     if twice := sorted({name for name in named if named.count(name) > 1}):
-        raise click.UsageError(f"one change for each setting: {', '.join(twice)} has several")
+        raise click.UsageError(f"only one change for each setting is allowed; several changes for: {', '.join(twice)}")
     with client.admin() as admin:
         admin.alter_configs(
             resource, set=added, delete=deleted, append=appended, subtract=subtracted, validate_only=dry_run

@@ -90,7 +90,7 @@ def print_health(cluster: dict[str, Any], as_json: bool) -> None:
     elif not problems:
         click.echo(f"healthy: {counts}")
     if problems:
-        raise CliError(f"not healthy: {'; '.join(problems)} (of {counts})")
+        raise CliError(f"not healthy: {'; '.join(problems)} (the cluster has {counts})")
 
 
 def _problem(partition: dict[str, Any]) -> str | None:

@@ -53,7 +53,8 @@ def command(
             }
         )
     else:
-        width = None if sys.stdout.isatty() else WIDE  # A pipe has no width, and rich would suppose 80 columns.
+        # A pipe has no width. Without the number WIDE, the library `rich` would assume a width of only 80 columns.
+        width = None if sys.stdout.isatty() else WIDE
         Console(width=width).print(display.render(view.master, view.living, None))
     found.close()
 

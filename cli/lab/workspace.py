@@ -197,13 +197,13 @@ def started(where: Path) -> dict[int, Workspace]:
 
 def _read(path: Path) -> State:
     """Read a state file. Raises WorkspaceError if the file is damaged, or if a newer version of HMB wrote it."""
-    damage = f"{path} is damaged; rename this folder, start the lab again, and copy your answer there"
+    repair = "rename this folder, start the lab again, and copy your answer there"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise WorkspaceError(f"{damage} ({error})") from error
+        raise WorkspaceError(f"{path} is damaged ({error}); {repair}") from error
     if not isinstance(content, dict):
-        raise WorkspaceError(damage)
+        raise WorkspaceError(f"{path} is damaged; {repair}")
     known = {each.name for each in fields(State)}
     if unknown := sorted(content.keys() - known):
         what = f"the field {unknown[0]!r}, which this version of HMB does not know"
@@ -211,7 +211,7 @@ def _read(path: Path) -> State:
     numbers = [content.get("lab"), content.get("seed"), content.get("hints_shown", 0), content.get("digest") or 0]
     lists = [content.get("checks", []), content.get("second_checks", [])]
     if not all(isinstance(each, int) for each in numbers) or not all(isinstance(each, list) for each in lists):
-        raise WorkspaceError(f"{damage} (a number or a list is missing)")
+        raise WorkspaceError(f"{path} is damaged (a number or a list is missing); {repair}")
     if not all(isinstance(check, dict) and {"passed", "of"} <= check.keys() for each in lists for check in each):
-        raise WorkspaceError(f"{damage} (a check has no result)")
+        raise WorkspaceError(f"{path} is damaged (the result of a check is missing); {repair}")
     return State(**content)

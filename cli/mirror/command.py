@@ -45,14 +45,16 @@ def aliases(text: str) -> Aliases:
 @click.option("--to-config", type=NewPath(), metavar="FILE", help="A client.properties file for the target.")
 @click.option(
     "--topics", type=regular_expression, default=".*", show_default=True, metavar="REGEX",
-    help="Copy only topics whose whole names match.",
+    help="Copy only topics whose whole names match REGEX.",
 )
-@click.option("--exclude", type=regular_expression, metavar="REGEX", help="Do not copy topics whose whole names match.")
+@click.option(
+    "--exclude", type=regular_expression, metavar="REGEX", help="Do not copy topics whose whole names match REGEX."
+)
 @click.option(
     "--groups", type=regular_expression, default=".*", show_default=True, metavar="REGEX",
-    help="Copy the offsets only of groups whose whole names match.",
+    help="Copy the offsets only of groups whose whole names match REGEX.",
 )
-@click.option("--once", is_flag=True, help="End when all records are copied that exist now.")
+@click.option("--once", is_flag=True, help="Copy the records that exist now, and then stop.")
 @click.option("--transactions", is_flag=True, help="Copy each record exactly once: use transactions at the target.")
 @click.option("--group", metavar="NAME", help="The group at the target that stores the positions of the mirror.")
 @click.option(

@@ -27,7 +27,9 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    missing: str = ""  # if `missing` of the state names this part, the view is not available
+    # The part of the broker's state that the table needs, for example "segments". If the broker does not report this
+    # part, the table shows the reason instead of rows. With "", the table is always available.
+    missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30  # seconds
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
-SINGLE_REQUESTS = "single requests"  # a part that `missing` in the state can name
+# If a broker reports no single requests, the field `missing` of its state contains this name.
+SINGLE_REQUESTS = "single requests"
 
 
 class Fetch(Protocol):
@@ -81,10 +82,10 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option(
         "-b", "--bootstrap-server", "servers", type=servers, metavar="HOST:PORT",
-        help="Any broker, Kafka included: show what its APIs report, and name what is missing.",
+        help="Read the state of any broker, even Kafka, through its APIs. The output lists what they do not report.",
     )
     @click.option("-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE",
-        help="With -b: a setting of the client, by Kafka's name.")
+        help="A setting of the client that connects to the broker of -b, for example security.protocol=SSL.")
     @click.option("--command-config", "config", type=NewPath(), metavar="FILE",
         help="With -b: a client.properties file, in the format of Kafka's tools.")
     @functools.wraps(command)

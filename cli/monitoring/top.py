@@ -34,7 +34,7 @@ KEYS = (
     "up and down select a row, Enter opens it, Esc goes back",
 )
 DATE = re.compile(r"^\d{4}-\d\d-\d\dT(?=\d\d:\d\d:)")  # the beginning of 2026-11-26T12:00:00.250Z
-WIDE = 120  # columns of a terminal on which a time also has its date
+WIDE = 120  # columns; on a narrower terminal, `hmb top` shows times without their dates
 RESERVE = 5.0  # seconds for which a broker records requests after the next update is due
 
 

@@ -166,7 +166,8 @@ class ConsumeOptions:
         if "group" in keywords and "partitions" in keywords:
             raise click.UsageError("--group and --partition exclude each other: a group assigns its partitions")
         if "group" in keywords and self.to_end and isinstance(keywords.get("until"), int):
-            raise click.UsageError("--exit and an end in --offset exclude each other in a group")
+            what = "use either --exit or an end offset in --offset (such as :40), but not both"
+            raise click.UsageError(f"with --group, {what}")
         if "group" not in keywords and (self.group_instance_id or self.assignors or merge(self.spans).stored):
             raise click.UsageError("--static, --assignor and `--offset stored` need --group")
 
@@ -186,8 +187,9 @@ def _can_wait(start: Offset | None, until: Until) -> bool:
 OPTIONS: list[Callable[[Any], Any]] = [
     optional_topics_argument,
     SPAN("-o", "--offset", "spans", type=parse_span, multiple=True, metavar="OFFSET", help="""
-        start, end, an offset, +N (N after the start), -N (N before the end), FROM:TO, @TIME, @TIME:TIME, s@TIME,
-        e@TIME, stored. TIME: 2026-02-14, 2026-02-14T10:30:00Z, ms or s since 1970, -1h.  [default: end]"""),
+        Where to start and stop: start, end, an offset, +N (N after the start), -N (N before the end), FROM:TO, stored
+        (the committed offset of the group), @TIME, @TIME:TIME. As in kcat, s@TIME is a start, and e@TIME is an end.
+        TIME: 2026-02-14, 2026-02-14T10:30:00Z, ms or s since 1970, -1h (one hour ago).  [default: end]"""),
     SPAN("--from-beginning", is_flag=True, help="Start with the oldest record."),
     SPAN("--tail", type=IntRange(1), metavar="N", help="Print the last N records of each partition, and stop."),
     SPAN(
@@ -225,9 +227,11 @@ OPTIONS: list[Callable[[Any], Any]] = [
     RECORDS("--isolation-level", type=click.Choice(tuple(ISOLATION_LEVELS)),
         help="read_committed leaves out records of open and aborted transactions.  [default: read_uncommitted]"),
     OUTPUT("-f", "--format", "format", type=parse_format, metavar="FORMAT", help=r"""
-        %t topic, %p partition, %o offset, %k key, %s value (%v), %h headers, %T timestamp (%d), %K %S lengths.
-        Also %H number of headers, %R length in 4 bytes, %i count. Forms: %v{hex}, {base64}, {unpack[>I$]}, %o{big32},
-        %d{strftime[%F %T]}, %h{ %k=%v}; \n \t \xHH \0 %%. %T is kcat's timestamp, not rpk's length."""),
+        Print each record in this format. Fields: %t topic, %p partition, %o offset, %k key, %v or %s value,
+        %h headers, %d or %T timestamp (in rpk, %T differs). Numbers: %K length of the key, %S length of the value,
+        %R the same length as 4 bytes, %H number of headers, %i number of records printed so far. Braces change how a
+        field is printed: %v{hex}, %v{base64}, %v{unpack[>I$]}, %o{big32}, %d{strftime[%F %T]}, %h{ %k=%v}.
+        Special characters: \n, \t, \0, \xHH, %% (prints %)."""),
     OUTPUT(
         "-J", "--json", "as_json", is_flag=True,
         help="Print each record as a line of JSON, which `hmb produce --json` can read.",

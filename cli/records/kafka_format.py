@@ -50,7 +50,8 @@ def kafka_format(properties: Iterable[tuple[str, str]]) -> tuple[RecordFormat, b
         elif name in texts:
             texts[name] = delimiter(text)
         else:
-            raise click.UsageError(f"--property {name}: the names are {', '.join((*SWITCHES, *TEXTS))}")
+            known = ", ".join((*SWITCHES, *TEXTS))
+            raise click.UsageError(f"--property {name}: unknown name; the known names are {known}")
     headers = HeaderPiece(FormatParser("%k:%v", OF_HEADER).parse(), texts["headers.separator"], b"NO_HEADERS")
     pieces: dict[str, list[bytes | Piece | HeaderPiece]] = {
         "print.timestamp": [Piece(b"%b", _timestamp)],

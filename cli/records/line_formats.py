@@ -99,7 +99,8 @@ class KafkaLine:
                 if not text and name != "null.marker":
                     raise click.UsageError(f"--property {name}: it is empty")
             else:
-                raise click.UsageError(f"--property {name}: the names are {', '.join((*SWITCHES, *TEXTS))}")
+                known = ", ".join((*SWITCHES, *TEXTS))
+                raise click.UsageError(f"--property {name}: unknown name; the known names are {known}")
 
     def __call__(self, line: bytes) -> LineRecord:
         headers: tuple[HeaderPair, ...] = ()
@@ -132,7 +133,7 @@ class KafkaLine:
             return before, rest
         if self._switches["ignore.error"]:
             return None, text
-        raise ValueError(f"no {name} ({separator.decode(errors='backslashreplace')!r}) in it")
+        raise ValueError(f"the separator {separator.decode(errors='backslashreplace')!r} ({name}) is missing")
 
 
 def _name(text: bytes) -> str:

@@ -90,9 +90,9 @@ def merge(spans: tuple[Span, ...]) -> Span:
     merged = Span()
     for span in spans:
         if (merged.start is not None or merged.stored) and (span.start is not None or span.stored):
-            raise click.UsageError("two -o have a start; remove one of them")
+            raise click.UsageError("two -o options set a start; remove one of them")
         if merged.until is not None and span.until is not None:
-            raise click.UsageError("two -o have an end; remove one of them")
+            raise click.UsageError("two -o options set an end; remove one of them")
         start = merged.start if span.start is None else span.start
         until = merged.until if span.until is None else span.until
         merged = Span(start, until, merged.stored or span.stored)
@@ -105,7 +105,7 @@ def _offsets(start: str | None, until: str | None, colon: bool) -> Span:
     first = _start(start) if start is not None else "earliest"
     stop = _until(until)
     if isinstance(first, int) and isinstance(stop, int) and first >= 0 and stop <= first:
-        raise ValueError(f"it stops at {stop}, before it starts")
+        raise ValueError(f"the end offset {stop} must be greater than the start offset {first}")
     if first == "latest" and colon:
         raise ValueError("no records come after the end")
     return Span(first, stop)
@@ -134,7 +134,7 @@ def _int64(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise ValueError("it starts with neither start, end, stored nor a number") from None
+        raise ValueError("the value must begin with start, end, stored or a number") from None
     if abs(number) > INT64_MAX:
         raise ValueError(f"{text} does not fit into an offset")
     return number
@@ -153,7 +153,7 @@ def _times(start: str | None, until: str | None) -> Span:
         return Span(AtTime(first), None if until is None else "end")
     stop = parse_time(until, now if is_duration(start) else first)
     if stop <= first:
-        raise ValueError("it stops before it starts")
+        raise ValueError("the end time must be later than the start time")
     return Span(AtTime(first), AtTime(stop))
 
 

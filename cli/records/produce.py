@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 DELIVERY_TIMEOUT = 30.0  # seconds
 GRACE = 1.0  # after an error: seconds to wait for the next response
-LONGEST_GRACE = 5.0  # after an error: seconds to wait for all responses. At most 32 MB are in flight.
+LONGEST_GRACE = 5.0  # seconds; after an error, the longest wait for the responses to all records in flight
 ABORT_GRACE = 5.0  # seconds to wait until the transaction is aborted
 LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse its batch
 TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together

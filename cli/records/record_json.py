@@ -68,7 +68,7 @@ def from_json(line: bytes) -> LineRecord:
         raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')
     timestamp = _get_int(fields, "timestamp", "milliseconds since 1970, or -1 for none")
     if timestamp is not None and not NO_TIMESTAMP <= timestamp < INT64_MAX:
-        raise ValueError(f'"timestamp" is {timestamp}, not milliseconds since 1970, or -1 for none')
+        raise ValueError(f'"timestamp" is {timestamp}; it must be in ms since 1970, or -1 for no timestamp')
     if timestamp == NO_TIMESTAMP and fields.get("timestamp_type") != TimestampType.CREATE_TIME.label:
         timestamp = None  # -1: the original record has no timestamp, because its format is old.
     partition = _get_int(fields, "partition", "the number of a partition")
@@ -149,4 +149,5 @@ def _encode(name: str, text: object) -> bytes | None:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f'"{name}" contains only one half of a character: {json.dumps(text[error.start])}') from None
+        half = json.dumps(text[error.start])
+        raise ValueError(f'"{name}" contains an incomplete character: {half} is one half of a surrogate pair') from None

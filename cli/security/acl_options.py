@@ -120,7 +120,8 @@ class AclRights:
         if self.consumer != resources.names(Kind.GROUP):
             raise click.UsageError("--consumer needs --group" if self.consumer else "--producer excludes --group")
         if resources.names(Kind.CLUSTER):
-            raise click.UsageError(f"{form} excludes --cluster; --idempotent permits IDEMPOTENT_WRITE on the cluster")
+            hint = "to permit IDEMPOTENT_WRITE on the cluster, use --producer with --idempotent"
+            raise click.UsageError(f"{form} cannot be combined with --cluster; {hint}")
         if resources.names(Kind.TRANSACTIONAL_ID) and not self.producer:
             raise click.UsageError("--consumer excludes --transactional-id")
         if self.idempotent and not self.producer:
@@ -191,7 +192,7 @@ RESOURCE_OPTIONS = (
     click.option("--topic", "topics", type=not_empty, multiple=True, help="A topic; * means all topics."),
     click.option("--group", "groups", type=not_empty, multiple=True, help="A group; * means all groups."),
     click.option("--transactional-id", "ids", type=not_empty, multiple=True, help="A transactional id; * means all."),
-    click.option("--cluster", "cluster", is_flag=True, help="The cluster."),
+    click.option("--cluster", "cluster", is_flag=True, help="The cluster itself. It can have ACLs, as a topic can."),
 )
 RIGHT_OPTIONS = (
     click.option("--allow-principal", "allowed", type=principal, multiple=True, metavar="User:NAME",

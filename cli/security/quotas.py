@@ -61,7 +61,7 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _name(option: str, name: str | None, is_default: bool) -> str | None:
     if name is not None and is_default:
-        raise click.UsageError(f"{option} excludes the default of the same type")
+        raise click.UsageError(f"{option} cannot be combined with {option.removesuffix('-id')}-defaults")
     if name == "":
         raise click.UsageError(f"{option} is empty; the options that end with -defaults name the defaults")
     return "" if is_default else name

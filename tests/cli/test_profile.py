@@ -57,7 +57,7 @@ def test_the_environment_is_for_all_commands(
 
 def test_the_life_of_a_profile(run: Hmb, home: Path) -> None:
     assert run("profile", "list", "--json").stdout == ""
-    assert "no profile is current" in run("profile", "describe", exit_code=1).stderr
+    assert "no current profile is set" in run("profile", "describe", exit_code=1).stderr
     assert "it is the current profile now" in run("profile", "create", "one", "-b", "a:1").stdout
     run("profile", "create", "two", "-b", "b:2,c:3", "-X", "request.timeout.ms=5s", "-X", r"client.id=back\slash")
     listed = [json.loads(line) for line in run("profile", "list", "--json").stdout.splitlines()]
@@ -76,10 +76,10 @@ def test_the_life_of_a_profile(run: Hmb, home: Path) -> None:
     assert run("profile", "use", "one").stdout == "profile one is the current profile now\n"
     assert run("profile", "describe").stdout.splitlines()[1:] == ["bootstrap.servers=a:1"]
     run("profile", "delete", "one")
-    assert "no profile is current" in run("profile", "describe", exit_code=1).stderr
+    assert "no current profile is set" in run("profile", "describe", exit_code=1).stderr
     run("profile", "use", "two")
     run("profile", "clear")
-    assert "no profile is current" in run("profile", "describe", exit_code=1).stderr
+    assert "no current profile is set" in run("profile", "describe", exit_code=1).stderr
     assert not any(json.loads(line)["current"] for line in run("profile", "list", "--json").stdout.splitlines())
 
 

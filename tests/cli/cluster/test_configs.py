@@ -85,8 +85,8 @@ def test_loggers_of_a_broker(run: Hmb, servers: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "message"),
     [
-        (["describe"], 2, "name one entity: --topic, --broker"),
-        (["describe", "-t", "t", "--broker", "0"], 2, "name one entity: --topic, --broker"),
+        (["describe"], 2, "choose exactly one entity: use --topic, --broker"),
+        (["describe", "-t", "t", "--broker", "0"], 2, "choose exactly one entity: use --topic, --broker"),
         (["describe", "--entity-type", "topics"], 2, "--entity-type topics needs --entity-name"),
         (["describe", "--entity-name", "t"], 2, "--entity-name and --entity-default need --entity-type"),
         (["describe", "--entity-type", "topics", "--entity-default"], 2, "--entity-default means all brokers"),
@@ -97,7 +97,7 @@ def test_loggers_of_a_broker(run: Hmb, servers: str) -> None:
         (["alter", "-t", "t"], 2, "name a change: --add-config"),
         (["alter", "-t", "t", "--add-config", "flush.ms"], 2, "is not of the form name=value"),
         (["alter", "-t", "t", "--add-config", "a=[1,2"], 2, "is not of the form name=value"),
-        (["alter", "-t", "t", "--add-config", "flush.ms=1", "--delete-config", "flush.ms"], 2, "has several"),
+        (["alter", "-t", "t", "--add-config", "flush.ms=1", "--delete-config", "flush.ms"], 2, "changes for: flush.ms"),
         (["alter", "-t", "t", "--delete-config", "flush.mss"], 1, "no setting 'flush.mss'; did you mean flush.ms?"),
         (["alter", "-t", "t", "--add-config", "flush.ms=soon"], 1, "flush.ms=soon"),
         (["alter", "-t", "t", "--append-config", "flush.ms=1"], 1, "INVALID_CONFIG"),

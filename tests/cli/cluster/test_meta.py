@@ -54,7 +54,7 @@ def test_problems_of_partitions_are_one_clear_line() -> None:
     with pytest.raises(CliError) as raised:
         print_health(cluster, as_json=False)
     problems = "t-1: no leader; t-2: replicas that are not in sync: 2"
-    assert str(raised.value) == f"not healthy: {problems} (of 2 brokers, 3 partitions)"
+    assert str(raised.value) == f"not healthy: {problems} (the cluster has 2 brokers, 3 partitions)"
 
 
 def test_missing_topics_and_partitions_are_reported(run: Hmb, servers: str) -> None:

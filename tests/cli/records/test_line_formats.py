@@ -78,9 +78,9 @@ def test_kafka(given: str, line: bytes, record: LineRecord) -> None:
 @pytest.mark.parametrize(
     ("given", "line", "message"),
     [
-        ("parse.key=true", b"no key", r"no key.separator ('\t') in it"),
-        ("parse.headers=true", b"no headers", "no headers.delimiter"),
-        ("parse.headers=true", b"a\tv", "no headers.key.separator (':') in it"),
+        ("parse.key=true", b"no key", r"the separator '\t' (key.separator) is missing"),
+        ("parse.headers=true", b"no headers", "(headers.delimiter) is missing"),
+        ("parse.headers=true", b"a\tv", "the separator ':' (headers.key.separator) is missing"),
         ("parse.headers=true", b"\xff:1\tv", "the name of a header is not UTF-8"),
     ],
 )

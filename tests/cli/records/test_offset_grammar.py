@@ -72,19 +72,19 @@ def test_where_to_start_and_where_to_stop(text: str, span: Span) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("middle", "'middle': it starts with neither start, end, stored nor a number"),
+        ("middle", "'middle': the value must begin with start, end, stored or a number"),
         ("", "'' is not start, end, an offset"),
         (":", "':' is not start"),
         ("1:2:3", "'1:2:3' is not start"),
-        ("5:5", "it stops at 5, before it starts"),
+        ("5:5", "the end offset 5 must be greater than the start offset 5"),
         ("end:7", "no records come after the end"),
         (str(2**63), "does not fit into an offset"),
-        ("9" * 5000, "it starts with neither"),
+        ("9" * 5000, "the value must begin with"),
         ("@", "a time is missing after the @"),
         ("@:", "a time is missing after the @"),
         ("@yesterday", "is not start, end"),
         ("@2022-02-30", "2022-02-30 is not a date"),
-        ("@2022-02-14:-1h", "it stops before it starts"),
+        ("@2022-02-14:-1h", "the end time must be later than the start time"),
         ("@" + "9" * 400 + "h", "is too long for a duration"),
         ("s@never", "a time must follow the @"),
         ("s@", "a time must follow the @"),
@@ -102,7 +102,7 @@ def test_several() -> None:
     assert merge((parse_span("s@5"), parse_span("e@9"))) == Span(AtTime(5), AtTime(9))
     assert merge((parse_span("stored"), parse_span("e@9"))) == Span(until=AtTime(9), stored=True)
     for first, second in (("s@5", "12"), ("stored", "12"), ("e@5", ":7")):
-        with pytest.raises(click.UsageError, match="two -o have a"):
+        with pytest.raises(click.UsageError, match="two -o options set a"):
             merge((parse_span(first), parse_span(second)))
 
 

@@ -211,7 +211,7 @@ def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: st
         (["t", "--rate", "fast"], "'fast' is not a rate"),
         (["t", "--rate", "0"], "'0' is not a rate"),
         (["t", "-H", "=x"], "'=x' is not of the form name=value"),
-        (["t", "--property", "parse.keys=true"], "--property parse.keys: the names are parse.key"),
+        (["t", "--property", "parse.keys=true"], "--property parse.keys: unknown name; the known names are parse.key"),
         (["t", "-X", "acks=2"], "hmb: acks is 0, 1 or -1 (all), not 2"),
         (["t", "-X", "enable.idempotence=true", "--acks", "1"], "hmb: idempotence needs acks=-1"),
     ],

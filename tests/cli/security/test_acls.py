@@ -151,7 +151,7 @@ def test_remove_asks_first(run: Hmb, admin: list[str]) -> None:
         (["add", "--producer", *ALICE, "--transactional-id", "x"], "--producer needs --topic"),
         (["add", "--producer", *ALICE, "--topic", "t", "--group", "g"], "--producer excludes --group"),
         (["add", "--consumer", *ALICE, "--topic", "t"], "--consumer needs --group"),
-        (["add", "--consumer", *ALICE, "--topic", "t", "--group", "g", "--cluster"], "--consumer excludes --cluster"),
+        (["add", "--consumer", *ALICE, "--topic", "t", "--group", "g", "--cluster"], "combined with --cluster"),
         (["add", "--producer", *ALICE, "--topic", "t", "--operation", "read"], "--producer excludes --operation"),
         (["remove", "--force"], "name a resource"),
         (["remove", "--force", "--producer", "--topic", "t"], "--producer needs --allow-principal"),

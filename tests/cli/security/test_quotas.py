@@ -83,7 +83,7 @@ def test_each_option_becomes_a_part_of_the_entity(run: Hmb, servers: str) -> Non
         (("set", "producer_byte_rate=fast", "--user", "a"), "is not NAME=NUMBER"),
         (("set", "connection_creation_rate=1", "--user", "a"), "has no quota connection_creation_rate"),
         (("set", "producer_byte_rate=1", "--ip", "192.0.2.1"), "an IP address has no quota producer_byte_rate"),
-        (("set", "producer_byte_rate=1", "--user", "a", "--user-defaults"), "excludes the default"),
+        (("set", "producer_byte_rate=1", "--user", "a", "--user-defaults"), "combined with --user-defaults"),
         (("set", "producer_byte_rate=1", "--user", ""), "is empty"),
         (("set", "connection_creation_rate=1", "--ip", "192.0.2.1", "--user", "a"), "excludes users"),
         (("delete",), "name an entity"),
