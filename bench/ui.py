@@ -207,7 +207,7 @@ def measure_page() -> dict[str, float]:
     }
 
 
-# -- the CPU time and memory that an open monitoring page costs a broker at full load
+# -- how much more CPU time and memory a broker at full load needs while a monitoring page is open
 
 
 @contextmanager

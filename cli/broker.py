@@ -224,9 +224,10 @@ def run(
     stop_signals = STOP_SIGNALS
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker runs on without its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    # Block the signals before any thread starts. sigwait() below then receives them. A signal handler would not be
-    # safe, because Python can run a handler at any point of the main thread. Suppose that the handler sets an Event
-    # just when the main thread begins to wait for this Event. The main thread could then wait forever.
+    # A blocked signal waits until sigwait() below receives it. Block the signals here, before any thread starts. Each
+    # new thread then blocks the same signals. Do not use a signal handler that sets an Event. Python could run the
+    # handler inside Event.wait(), which holds a lock. The handler would need the same lock, so the main thread would
+    # wait forever.
     with _blocked(stop_signals):
         try:
             clock = None if control is None else control.clock.functions

@@ -70,9 +70,9 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # keeps.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # Suppose that the user completes the word `--option=localhost:90`. Bash keeps `--option=localhost:`. But
-            # click returns completions of the value alone, such as `localhost:9092`. So `format_completion` must remove
-            # only `localhost:` from each completion. For this reason, subtract the length of `--option=` from `_kept`.
+            # Suppose that the user types `--option=localhost:90` and presses Tab. Click returns only the value, for
+            # example `localhost:9092`. It does not return `--option=`. But `_kept` is the length of
+            # `--option=localhost:`. So subtract the length of `--option=`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

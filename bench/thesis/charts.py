@@ -28,8 +28,8 @@ SCENARIOS = {1: "1: Kafka to Kafka", 2: "2: Kafka to HMB", 3: "3: HMB to Kafka",
 STYLES: dict[int, dict[str, Any]] = {
     1: {"color": "#444444", "marker": "o", "linestyle": "-"},
     2: {"color": "#0072b2", "marker": "s", "linestyle": "-"},
-    # Some rates of scenarios 3 and 4 are equal. The dashed curve is drawn above the solid curve, so a reader can see
-    # both.
+    # Some rates of scenarios 3 and 4 are equal, so one curve covers the other. Draw the dashed curve last. A reader can
+    # then see the solid curve through the gaps of the dashed curve.
     3: {"color": "#d55e00", "marker": "^", "linestyle": "--", "zorder": 3},
     4: {"color": "#009e73", "marker": "D", "linestyle": "-"},
 }

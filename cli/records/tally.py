@@ -58,9 +58,9 @@ class Tally:
         self._in_flight: dict[Chunk, None] = {}  # chunks without a result, in the order of sending
         # One tuple (position of the first lost record, number of lost records) for each chunk that the broker refused.
         self._lost: list[tuple[str, int]] = []
-        # After some errors, the producer cannot know whether the broker has written the records. For each chunk with
-        # such records, this list contains a tuple: the position of the first such record, and the number of these
-        # records.
+        # After some errors, for example a timeout, the producer does not know whether the broker has written the
+        # records. This list has one tuple for each chunk with uncertain records: the position of the first uncertain
+        # record, and the number of uncertain records.
         self._uncertain: list[tuple[str, int]] = []
         self.delivered = 0
         self.error: BaseException | None = None

@@ -95,8 +95,8 @@ class Proxy:
             sockets, threads = list(self._sockets), list(self._threads)
         for each in sockets:
             _shut(each)
-        # A thread that prints to a full pipe never ends. So this method waits for all threads together for at most
-        # CLOSE_TIMEOUT seconds.
+        # A thread cannot end while it prints to a full pipe that nobody reads. Do not wait forever for such a thread.
+        # For all threads together, the limit is CLOSE_TIMEOUT seconds.
         deadline = time.monotonic() + CLOSE_TIMEOUT
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -30,9 +30,10 @@ WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, a
 MAX_WORDS = 2  # the greatest number of words in a label; a longer label does not fit into a box
 LANE = 24  # pixels between two arrows on the same side
 CLEARANCE = 9  # pixels between the middle of a number and a line
-# An arrow beside the column begins at the side of one box and ends at the side of another box. Each number below is the
-# distance (in pixels) of one of these points from the middle of the side. A positive number means below the middle. The
-# numbers differ, because an arrow that ends at a side must not hide an arrow that begins there.
+# The picture draws each state as a box. An arrow begins at the side of one box and ends at the side of another box. The
+# numbers say how far from the middle of the side an arrow begins or ends, in pixels. For example, 6 means 6 pixels
+# below the middle, and -6 means 6 pixels above it. The numbers differ, so that an arrow that begins at a box does not
+# hide an arrow that ends there.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
 BEGIN_LOOP, END_LOOP = -14, -4  # an arrow from a box to itself

@@ -211,10 +211,10 @@ class FetchSessions:
     # `topic` of each partition. Most clients wait for a response before they send the next request of the session. With
     # such a client, only one thread at a time uses the partitions, so no lock is necessary.
     #
-    # Some clients do not wait for a response before they send the next request of the session. Two threads can then use
-    # the session's partitions at the same time, so the response to the earlier request can be wrong. The broker does
-    # not send this response. The later request has changed the session's epoch, so `store_offsets` returns False for
-    # the earlier request. The client then gets an error instead.
+    # Some clients send a second request of the session before they get the response to the first. Two threads can then
+    # use the same partitions, and the response to the first request can be wrong. So the broker sends an error instead
+    # of this response. It knows that a second request has arrived, because each request increases the epoch of the
+    # session: `store_offsets` returns False if the epoch has changed.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

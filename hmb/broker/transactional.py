@@ -40,8 +40,11 @@ from hmb.storage.log import Log
 
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 NEVER = 2**15  # no request has this version
-# For each API: the first version in which clients know the error PRODUCER_FENCED. In versions before this version, and
-# in APIs that are not listed (such as Produce), the broker returns INVALID_PRODUCER_EPOCH instead.
+# A client that sends an old version of a request does not know the error PRODUCER_FENCED. For each API, this table
+# contains the first version in which clients know the error. If a request has an older version, the broker returns
+# INVALID_PRODUCER_EPOCH instead.
+# Some APIs, such as Produce, are not in the table. For these APIs, the broker returns INVALID_PRODUCER_EPOCH in all
+# versions.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: InitProducerIdRequest.FIRST_VERSION_OF_FENCED,
     ApiKey.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.FIRST_VERSION_OF_FENCED,
@@ -102,8 +105,8 @@ class TransactionalProduce:
         self._version = context.version
         self._header = context.header
         self._failure: StoredError | None = None
-        # For each partition in the request: the records that `parse` returned, or the error that it raised. `data` is
-        # the part of the request for one partition. The key in this dict is Python's id() of `data`.
+        # This dict has one entry for each partition in the request. The key is Python's id() of the partition's data.
+        # The value contains the partition's records, or the error that `parse` raised.
         self._parsed = {
             id(data): _outcome(parse, data) for topic in request.topic_data for data in topic.partition_data
         }

@@ -315,9 +315,9 @@ class Connection:
             if self._address_failures.has_api_versions(self.address):
                 raise
             self._connect()
-            # The broker has closed the connection instead of answering ApiVersions. Either it is too old to know
-            # ApiVersions, or it is shutting down. A ListOffsets request shows which: even the oldest broker answers it,
-            # but a broker that is shutting down does not.
+            # The broker closed the connection and did not answer ApiVersions. There are two possible causes: the broker
+            # is too old to know ApiVersions, or the broker is shutting down. A ListOffsets request helps to find the
+            # cause. Even the oldest broker answers ListOffsets. A broker that is shutting down does not answer.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:

@@ -169,7 +169,8 @@ class OffsetManager:
         with self._lock:
             return self._offsets.pending(group_id)
 
-    # -- changes of the offsets in memory: the journal calls these methods in the order of its records
+    # -- Methods that change the offsets in memory. The journal stores each change as a record. The journal calls these
+    # methods in the order of the records.
 
     def _commit(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], producer_id: int | None

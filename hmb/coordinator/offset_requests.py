@@ -139,8 +139,8 @@ class OffsetRequests:
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            # A client may have received a member id without having joined yet. The group then has a deadline for this
-            # client, and must not be deleted.
+            # Some clients receive a member id first, and join the group later. The group waits for such a client until
+            # a deadline. During this time, the group must not be deleted, even if it has no members.
             is_awaited = runner.machine.next_deadline() is not None
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
             if runner.machine.is_empty and not is_left:

@@ -53,9 +53,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# The negotiator leads the processors of a topology (spouts and bolts) through several phases. In each phase, it waits
-# for the answers of the processors, for at most PATIENCE seconds. With more than FEW_RECORDS records, it waits longer.
-# Before a slow bolt can answer, it must process all tuples in its queues.
+# The negotiator waits for answers from the spouts and bolts. In a simulation with at most FEW_RECORDS records, it waits
+# for PATIENCE seconds at most. A slow bolt must process all tuples in its queues before it can answer. So with more
+# records, the negotiator waits longer: for example, with 120 records, 60 seconds.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
@@ -86,11 +86,12 @@ class Hung:
     """A negotiator that hung so long that its session with the registry ended. A new negotiator has replaced it."""
 
     negotiator: Negotiator
-    # A negotiator that hangs reads no reports from the processors. When it continues, it decides its next step from the
-    # last reports that it has read. `living` contains these reports. By then, they are out of date.
+    # A negotiator that hangs reads no new reports from the processors. `living` contains the old reports that this
+    # negotiator knows. When the negotiator continues, it chooses its next step from these old reports.
     #
-    # A new negotiator replaces the negotiator that hangs. Just before the new one takes its first step, the simulation
-    # copies the current reports of all running processors into `living`. Until then, `living` is None.
+    # While a negotiator hangs, a new negotiator replaces it. `living` is None until the new negotiator takes its first
+    # step. Just before this step, the simulation copies the reports of all running processors into `living`. The copy
+    # does not change later, so the old negotiator continues with old reports.
     living: Mapping[str, Report] | None = None
 
 

@@ -17,8 +17,9 @@ MAX_PRODUCER_EPOCH = 2**15 - 1  # the largest epoch; a transaction coordinator u
 NO_LEADER_EPOCH = -1
 NO_COORDINATOR_EPOCH = -1
 NO_OFFSET = -1  # no offset exists, for example because a group has committed none
-# The broker keeps the last five batches of each producer, so that it can recognize a batch that it receives twice. An
-# idempotent producer therefore has at most five batches of a partition in flight.
+# An idempotent producer sends at most five batches to a partition before it waits for a response. In each partition,
+# the broker remembers the last five batches of each producer. So the broker can recognize a batch that it receives
+# twice.
 MAX_IN_FLIGHT = 5
 # Special values of the member epoch in a ConsumerGroupHeartbeat request (KIP-848). With 0, a member joins the group.
 # With -1, a member leaves the group. With -2, a static member leaves and will join again. After a member has joined,

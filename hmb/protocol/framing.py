@@ -30,11 +30,11 @@ LENGTH_SIZE = _SIZE.size  # 4 bytes: the length before each message
 TLS_HANDSHAKE = b"\x16\x03"  # the first bytes of a connection with TLS
 TLS_HINT = "; it looks like a TLS handshake, but this listener has no TLS: connect without TLS, or to another port"
 CHUNK = 1 << 20  # bytes; the broker reads a larger request in chunks of this size
-# The client reads a response of more than LARGE_RESPONSE bytes in chunks, into new memory from the operating system. A
-# smaller response is faster, because the C library can use the memory of an earlier response again. A usual Fetch
-# response contains 1 MiB of records and a few other fields, so it is slightly larger than CHUNK. LARGE_RESPONSE is
-# twice as large as CHUNK, so usual responses are not read in chunks. A consumer of Arrow batches then needs a quarter
-# less time (measured in a program that has imported pandas).
+# The largest response (bytes) that the client reads in one piece. The client reads a larger response in chunks, into
+# new memory from the operating system. One piece is faster, because the C library can use the memory of an earlier
+# response again. A usual Fetch response contains 1 MiB of records and a few other fields. The limit is 2 MiB, so that
+# the client reads usual Fetch responses in one piece. A consumer of Arrow batches needs a quarter less time with this
+# limit than with 1 MiB (measured in a program that has imported pandas).
 LARGE_RESPONSE = 2 * CHUNK
 Reserve: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 

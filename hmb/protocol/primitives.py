@@ -227,7 +227,8 @@ def check_length(length: int, left: int, nullable: bool) -> None:
         raise ValueError("null is not allowed in this field")
 
 
-# The following functions return codecs of types whose encoded values begin with a length.
+# The following functions return codecs. A codec encodes and decodes the values of one type, for example strings. With
+# these codecs, each encoded value begins with its length.
 
 
 def _or_null(encode_length: Encode, encode: Encode) -> Encode:
@@ -371,11 +372,13 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# SIZED contains the types of Kafka's message definitions whose encoded values begin with a length. This length can be
-# encoded in different ways. So SIZED maps the name of each type to a function, which takes the codec of the length and
-# returns the codec of the type. A codec encodes and decodes values.
+# The values of these three types begin with their length. For example, the string "ab" is encoded as its length, 2, and
+# the bytes of "ab". Older versions of a message encode a length in another way than newer versions. So SIZED contains
+# functions and not codecs. Each function takes a codec for the length, and returns a codec for the type. (A codec
+# encodes and decodes values.)
 SIZED = {"string": string, "bytes": bytestring, "records": records}
-# FIXED contains the codecs of the types in Kafka's message definitions whose values have a fixed size.
+# FIXED maps the name of a type to its codec. A codec encodes and decodes values. All encoded values of such a type have
+# the same size. For example, an int32 has 4 bytes.
 FIXED = {
     "bool": BOOL,
     "int8": INT8,

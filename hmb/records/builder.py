@@ -49,8 +49,9 @@ class RecordsBuilder:
         number = len(values)
         encoded, runs = encode_values(values, self.count, timestamp, self.base_timestamp, len(self.data))
         count = self.count + number
-        # Python handles Ctrl-C only when it calls a function or jumps backwards. The next three lines do neither, so
-        # Ctrl-C cannot leave records in `data` that `count` does not include.
+        # Python checks for Ctrl-C only at a function call and before a loop repeats. The next three lines contain no
+        # function call and no loop. So Ctrl-C cannot interrupt these lines: `data`, `runs` and `count` always change
+        # together.
         self.data += encoded
         self.runs += runs
         self.count = count

@@ -261,7 +261,8 @@ def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str
         "endingOffsets": json.dumps(to_json(planned.end)),
         "includeHeaders": "true",
     }
-    # Spark does not decode %20 and similar codes in a path, so `folder.as_uri()` would name another directory.
+    # `folder.as_uri()` would write a space in the path as %20. Spark would not change %20 back to a space, and would
+    # use a wrong directory. So the path stays unchanged here.
     spark.read.format("hmb").options(**{**given, **positions}).load().write.parquet(f"file://{folder}")
     files = sorted(folder.glob("*.parquet"))
     run = planned._replace(rows=sum(pq.read_metadata(path).num_rows for path in files), files=len(files))

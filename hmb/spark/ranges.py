@@ -64,10 +64,9 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # `pieces` contains a number for each range: into how many smaller ranges to divide it. Even a very small range has
-    # the number 1, so the sum of `pieces` can be larger than `min_partitions`. To correct this, keep each range with
-    # the number 1 whole. Then compute the numbers of the larger ranges again, so that the result has about
-    # `min_partitions` ranges.
+    # For example, three ranges have 1, 1 and 98 offsets, and `min_partitions` is 10. `pieces` is then [1, 1, 10]. With
+    # these numbers, the result would have 12 ranges, which is too many. So keep the two small ranges whole, and compute
+    # a new number for the large range: 10 - 2 = 8 pieces.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]
@@ -93,8 +92,10 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # For each trigger, the query reads at least one record of each partition that has unread records. Spark's Kafka
-    # connector does the same. If the minimum were 0, the query might never read a partition with few unread records.
+    # Suppose that a trigger reads at most 100 offsets, and two partitions have 1 and 1,000 unread records. The share of
+    # the small partition would be 1 * 100 // 1001 = 0, so the query might never read its record. To prevent this, a
+    # trigger reads at least one record of each partition that has unread records. Spark's Kafka connector does the
+    # same.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

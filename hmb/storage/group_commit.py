@@ -79,18 +79,19 @@ class GroupCommit:
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
         self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
-        # A thread holds `_lock` while it syncs. During the sync, it can also take the log's lock. The fields
-        # `recovery_point`, `synced_at`, `syncs` and `_files_synced` change only under `_lock`. Other threads read the
-        # first three fields without `_lock`. If a thread reads an old value, it calls `sync` once more than necessary,
-        # which does no harm.
+        # A thread holds `_lock` while it syncs. During the sync, the thread can take the log's lock in addition.
+        # Only a thread that holds `_lock` changes `recovery_point`, `synced_at`, `syncs` and `_files_synced`. Other
+        # threads read `recovery_point`, `synced_at` and `syncs` without `_lock`, so they may get an old value. An old
+        # value does no harm. It can only cause one unnecessary call of `sync`.
         #
-        # A thread that changes `_synced_ahead` or `_is_syncing_ahead` holds the log's lock. There is one exception. The
-        # thread that `sync_ahead` starts sets `_is_syncing_ahead` to False without a lock, just before it ends.
+        # A thread must hold the log's lock to change `_synced_ahead` or `_is_syncing_ahead`. There is one exception.
+        # The method `sync_ahead` starts a thread. Just before this thread ends, it sets `_is_syncing_ahead` to False
+        # without a lock.
         #
-        # `_failure` is the error after which the log refuses all appends. A thread that sets `_failure` holds either
-        # `_lock` or the log's lock. So two threads can set it at the same time, and only one of their errors remains.
-        # This does no harm, because both errors have the same effect. `_failure` never changes back to None, so a
-        # thread can read it without a lock.
+        # `_failure` is the error after which the log refuses all appends. To set `_failure`, a thread needs only one of
+        # two locks: `_lock` or the log's lock. So two threads can set `_failure` at the same time, each with another
+        # lock, and only one error remains. This does no harm, because the log refuses appends after each of these
+        # errors. A thread can read `_failure` without a lock, because it never changes back to None.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

@@ -109,10 +109,10 @@ class Log:
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
-        # This lock guards segments, offsets and producers. A thread that appends holds it while it assigns offsets and
-        # writes. A thread that reads holds it while it copies the offsets and the list of segments. A cleanup holds it
-        # while it changes the list of segments. A thread that needs several locks takes them in this order:
-        # `cleanup_lock`, the lock of `group_commit`, this lock.
+        # This lock guards segments, offsets and producers. An append holds the lock while it assigns offsets and writes
+        # the records. A read holds the lock only while it copies the offsets and the list of segments. A cleanup holds
+        # the lock only while it changes the list of segments. Some threads need several locks. They take `cleanup_lock`
+        # first, the lock of `group_commit` second, and this lock last.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)

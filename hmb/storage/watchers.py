@@ -45,9 +45,10 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # `_watchers` contains a watcher for each fetch that waits for an append. It is usually empty, so most appends
-        # do not take the lock. A fetch can add its watcher just after this check, but it misses no records. After it
-        # has added the watcher, it reads the log again before it waits, and finds the new records.
+        # If a fetch waits for an append, `_watchers` contains its watcher. Usually no fetch waits, so most appends do
+        # not take the lock. Suppose that a fetch adds its watcher just after this check. The append does not wake this
+        # fetch. But after a fetch has added its watcher, it reads the log once more before it waits. So it finds the
+        # new records.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

@@ -210,8 +210,10 @@ def check_interrupted_publish(answer):
 
 def test_interrupted_calls(answer):
     """Each method has the right result even if the system lets another thread run in the middle of the method."""
-    # One thread calls `poll`. In the middle of this call, another thread calls `poll` too. Each case is a pair: the
-    # published messages, and the two subscribers that call `poll`.
+    # The test tries three cases. In each case, one thread calls `poll`, and in the middle of this call, another thread
+    # calls `poll`. A case contains the published messages and two letters: the subscriber of the first call and the
+    # subscriber of the second call. For example, with (["one"], "aa"), the topic has the message "one", and both
+    # threads call `poll` for subscriber 'a'.
     #
     # In the case "aa", both threads call `poll` for subscriber 'a'. The two calls must return different messages. If
     # the topic has only one message, one call must return this message, and the other call must return None.

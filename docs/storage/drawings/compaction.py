@@ -21,10 +21,10 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# EARLIER and LATER contain the records of a log, as pairs (key, value). Each list of pairs becomes one segment. The
-# first compaction of the log covers the two segments of EARLIER. The drawing shows the second compaction, which covers
-# these two segments and the first two segments of LATER. The last segment of LATER is the active segment, which is
-# never compacted.
+# The records of a log with five segments, as pairs (key, value). Each list of pairs becomes one segment. The log is
+# compacted twice. The first compaction covers segments 1 and 2, which are the lists in EARLIER. The drawing shows the
+# second compaction, which covers segments 1 to 4. A compaction never changes the last segment of a log, so segment 5
+# stays as it is.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000

@@ -73,8 +73,9 @@ LOG_DEFAULTS = {
 # log.retention.ms. TIMES maps each name with a larger unit to the name in ms, and to the length of the unit in ms. So
 # log.retention.hours=2 means log.retention.ms=7200000.
 #
-# If a user sets several names of one setting, the name with the smallest unit applies. Therefore the broker reads the
-# names in the order of TIMES: the largest unit comes first, and each value replaces the previous value.
+# A user can set log.retention.hours and log.retention.ms at the same time. The broker then uses the value in ms, the
+# smallest unit. To get this result, the broker reads the values in hours first, then those in minutes, and those in ms
+# last. Each value replaces the value before it. So the names with the largest unit come first in TIMES.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),
@@ -326,9 +327,10 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time setting has several names, for example log.retention.ms and log.retention.hours. If several of them
-        # have a value, the name in ms applies. `finest_names` contains the names in ms. A default of such a name would
-        # override the value that a user sets in hours. So the names in ms have no default, as in Kafka.
+        # A user can set the same time in different units, for example with log.retention.ms or log.retention.hours. If
+        # both are set, HMB uses the value in ms. Suppose that a user sets only log.retention.hours. If log.retention.ms
+        # had a default, HMB would use this default and ignore the user's value. So the names in ms (`finest_names`)
+        # have no default, as in Kafka.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -234,10 +234,10 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # The new partitions could not be created, so delete them. The broker first gives the directory of each
-            # partition a new name, which contains a topic id. If the broker crashes during the deletion, its next start
-            # deletes all partitions of the topic with this id. But older partitions of the topic must stay. So the new
-            # names contain a random id instead of the topic's own id.
+            # An error has occurred, so delete the new partitions that already exist. The broker first gives their
+            # directories new names, which contain an id. If it crashes during the deletion, its next start deletes all
+            # partitions of the topic with this id. With the topic's own id, this would also delete the older partitions
+            # of the topic. So the new names contain a random id.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

@@ -56,6 +56,6 @@ def _readable(
             table = columns(*position.partition, batches[:number], first, end, names)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # The loop has converted each batch alone, without an error, so no batch is damaged. All batches together are too
-    # large for one Arrow column. Return no records, and the error that `columns` raised for all batches together.
+    # Each batch alone can be converted, so no batch is damaged. But all batches together are too large for one Arrow
+    # column. Return an empty table, together with the error that reports this.
     return columns(*position.partition, [], first, end, names), first, error

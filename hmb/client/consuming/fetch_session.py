@@ -154,9 +154,10 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # The present request gets the epoch `epoch`. `_epoch` is the epoch of the next request. If the present request
-        # fails, the next request must be a full fetch, so set `_epoch` to INITIAL_SESSION_EPOCH now. If the response
-        # contains no error, `completed` replaces this value with the next epoch of the session.
+        # `_epoch` is the epoch of the next request. If the present request fails, the next request must name all
+        # partitions again. INITIAL_SESSION_EPOCH stands for such a request, so `_epoch` gets this value before the
+        # present request is sent. If the request succeeds, the method `completed` sets `_epoch` to the session's next
+        # epoch.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

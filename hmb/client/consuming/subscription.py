@@ -118,8 +118,9 @@ class Discovery:
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # The request for the topics can raise an error, which ends this method. So first set the time at which the
-        # consumer tries again after an error. If the request succeeds, the method replaces this time at its end.
+        # The code below asks a broker for the topics, and can raise an error. The consumer must then ask again soon. So
+        # this line sets the time of the next attempt before anything can fail. If all goes well, the last lines of this
+        # method set a new time.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

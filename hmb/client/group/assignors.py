@@ -105,8 +105,9 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # First assign the partitions of topics that few members read. These members then get fewer partitions of other
-    # topics, so that all members have nearly the same number of partitions.
+    # Begin with the topics that the fewest members read. For example, only member A reads topic X, but A and B read
+    # topic Y. A must get all partitions of X. If X comes first, the assignor can balance this: it gives more partitions
+    # of Y to B.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))

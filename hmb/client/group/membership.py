@@ -130,9 +130,9 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # `poll` raises this error after the loop. With the old `deadline`, `_next_call` could first wait a long
-                # time for other members of the group. So set `deadline` to the present time. The loop still makes all
-                # calls of the listener that are due now, but it does not wait for later calls.
+                # The application's rebalance listener has raised an error. `poll` must raise this error soon, and must
+                # not wait for the end of the rebalance. So `deadline` is now the present time. `_next_call` still
+                # returns each call of the listener that is due now. It does not wait for later calls.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

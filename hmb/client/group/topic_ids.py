@@ -69,9 +69,9 @@ class AssignmentById:
         """Return the owned partitions in the format of a heartbeat request: with topic ids instead of topic names."""
         topics: dict[UUID, list[int]] = {}
         assigned_last = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
-        # A topic that was deleted and created again has two ids with the same name. Only the new id can be assigned to
-        # this member, and `ids` must contain the assigned id. When a name occurs twice, a dict keeps the last value. So
-        # the assigned ids come last.
+        # `ids` maps the name of a topic to its topic id. If a topic was deleted and created again, `_names` contains
+        # two ids for the same name. Only the new id can be assigned to this member, and `ids` must contain the new id.
+        # A dict keeps the last value of each key, so assigned ids come last.
         ids = {self._names[topic_id]: topic_id for topic_id in assigned_last}
         for name, number in sorted(owned):
             topics.setdefault(ids[name], []).append(number)

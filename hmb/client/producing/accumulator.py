@@ -61,9 +61,9 @@ class Accumulator:
         # `_lock` guards the fields below and the batches that still receive records. A thread that holds `_lock` may
         # also take the lock of `Counters` or of a `BatchResult`.
         #
-        # Three methods read fields without `_lock`. `used` returns a number for monitoring, which need not be up to
-        # date. `check_open` and `finished` need no lock, because a closed producer stays closed and gets no new
-        # batches.
+        # Three methods read fields without `_lock`. `used` returns a number for monitoring. It does no harm if this
+        # number is slightly out of date. `check_open` and `finished` check whether the producer is closed. A closed
+        # producer stays closed and gets no new batches, so these two methods need no lock.
         self._lock = threading.Lock()
         self._memory = BufferMemory(self._lock, memory, max_block)
         self._batches = 0

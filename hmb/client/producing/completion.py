@@ -50,7 +50,8 @@ class FailedBatch:
 
     batch: ProducerBatch
     error: Exception
-    # The broker's message about each invalid record, by the index of the record in the batch.
+    # This dict maps the index of an invalid record to the broker's message about this record. The first record of the
+    # batch has the index 0.
     record_errors: dict[int, str] = field(default_factory=dict)
     is_from_broker: bool = False  # whether the broker has sent this error for this partition
 
@@ -118,8 +119,8 @@ class BatchCompletion:
             if not failure.batch.completed:  # The batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
         # If `is_postponed` is true, the producer must look up the leader of the partition before it sends a batch
-        # again. `move` gives the partition's queue to the thread that looks up leaders. This thread may change the
-        # queue at once, so this call is the last step of the method.
+        # again. `move` gives the partition's queue to the thread that looks up leaders. That thread can change the
+        # queue at once. So after `move`, this method must not use the queue.
         if is_postponed:
             self._accumulator.move(queue, self._accumulator.without_leader)
 
@@ -138,8 +139,9 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # Also give up all other batches of this queue whose delivery timeout is over. Without this step, each of
-            # them would be sent once more, and each attempt could take a whole request timeout.
+            # The delivery timeout of other batches in the queue can be over now. Give up all of these batches.
+            # Otherwise, the producer would send each of them once more. It would wait for each response, in the worst
+            # case until the request timeout is over.
             for late in self._accumulator.sealed_before(now - self._settings["delivery_timeout"], batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

@@ -74,19 +74,22 @@ class BatchResult:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        # A function that seals the batch. The sender thread then sends the batch at once, without waiting for `linger`.
+        # A function that closes the batch for further records, so that the producer sends it at once. Without this
+        # call, the producer waits up to `linger` seconds for more records.
         self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts of the batch that have no outcome yet
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
-        # The functions to call when all outcomes are known, with the argument of each function.
+        # Each pair contains a callback and the argument for this callback. The callbacks are called when every record
+        # of the batch has been written or has failed.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads can read the following fields without `_lock`. `_missing` stays 0 after it has become 0.
-        # `callbacks_done` stays True after it has become True. Threads read `_outcomes` only after the result is
-        # complete, when it no longer changes. `send_now` contains a function that seals the batch: the batch then gets
-        # no further records. If the batch is already sealed, a call of this function changes nothing.
+        # Threads can read `_missing`, `callbacks_done`, `_outcomes` and `send_now` without `_lock`. When `_missing` is
+        # 0, it never changes again. When `callbacks_done` is True, it never changes again. Threads read `_outcomes`
+        # only after all outcomes are known. From then on, `_outcomes` never changes.
+        # `send_now` contains a function that seals the batch: the batch then gets no further records. A thread can call
+        # this function too late, after the batch was sealed. Such a call changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -82,8 +82,9 @@ from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records.producer_numbers import BatchNumbers, ProducerIdAndEpoch, increment_sequence
 
-# The newest version of Produce that a producer without transactions uses. The next version only has one new feature: it
-# adds partitions to transactions (KIP-890).
+# A producer without transactions uses this version of Produce, or an older one. The next version has one new feature: a
+# Produce request can add its partitions to a transaction (KIP-890). A producer without transactions does not need this
+# feature.
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 SEQUENCE_ERRORS = {  # the errors that a broker returns for a batch with wrong numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

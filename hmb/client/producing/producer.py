@@ -191,8 +191,8 @@ class Producer:
         thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
-        # Wait for the last batch first, because it usually completes last. The other waits then usually end
-        # immediately.
+        # The last batch usually completes last, so wait for this batch first. The other batches are then usually
+        # complete, and the loop does not wait for them.
         for result in reversed(self._accumulator.seal()):
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)

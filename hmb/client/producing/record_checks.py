@@ -47,9 +47,9 @@ def check_timestamp(timestamp: int) -> None:
     """Check a timestamp. Raises TypeError if it is not an int, and ValueError if no record can have this time."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp must be an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    # A batch stores, for each record, the difference between its timestamp and the batch's first timestamp. If the
-    # first timestamp is -1, the difference for the timestamp 2^63 - 1 is 2^63, which does not fit into 64 bits. So 2^63
-    # - 1 is not allowed.
+    # The timestamp 2^63 - 1 is not allowed. A batch stores the difference between the timestamp of each record and the
+    # first timestamp of the batch. The first timestamp can be -1. The difference would then be 2^63, which is too large
+    # for an int64.
     if not NO_TIMESTAMP <= timestamp < INT64_MAX:
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 

@@ -289,8 +289,9 @@ class ClassicGroup:
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        # A pending id is a member id that the group has given to a client that has not joined yet. An Empty group has
-        # no members, so this request has removed only pending ids. Without members, no rebalance is necessary.
+        # A client first gets a member id and then joins the group. A client that has a member id, but has not joined,
+        # can already leave the group. If the group's state is Empty, only such clients can leave. An Empty group has no
+        # members, so no rebalance is necessary.
         if gone and self.state.current is not GroupState.EMPTY:
             self._rebalance.start(", ".join(gone), now)
         return outcomes

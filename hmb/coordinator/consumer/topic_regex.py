@@ -24,7 +24,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes that one compiled expression can use
 
-# Maps each error message of RE2 to the message with which RE2/J (Kafka's library) rejects the same expression.
+# HMB checks regular expressions with the library RE2, and Kafka uses RE2/J. For the same invalid expression, these
+# libraries report different messages. This table maps each message of RE2 to the message of RE2/J.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",

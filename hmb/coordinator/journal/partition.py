@@ -92,7 +92,7 @@ class JournalPartition:
         self.log, self.state = log, state
         self.queue: deque[QueuedRecords] = deque()
         # A thread must hold this lock while it writes queued records to the log. A thread that needs several locks
-        # takes them in this order: the lock of a group, this lock, and then the locks of the log. After the write, the
-        # thread calls the function `apply` of each entry. This function can take another lock, for example the lock of
-        # `OffsetManager`.
+        # takes the lock of a group first, then this lock, and the locks of the log last.
+        # Each element of `queue` can have a function `apply`. After the write, the thread calls this function. `apply`
+        # can take another lock, for example the lock of `OffsetManager`.
         self.write_lock = threading.Lock()

@@ -174,7 +174,8 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     def _on_removed(self, member_ids: Sequence[str], reason: str) -> None:
         self._refresh(changed=True)
 
-    # -- committed offsets: a share group has none, so it refuses these requests
+    # -- A share group has no committed offsets. If a client commits or fetches offsets of a share group, the broker
+    # returns an error.
 
     def check_commit(self, commit: Commit, now: int) -> None:
         raise self._not_a_consumer_group()

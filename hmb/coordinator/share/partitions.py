@@ -223,9 +223,10 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # This lock guards `_partitions`. A thread that holds it can also take the lock of the share coordinator. When a
-        # group reads a partition for the first time, the broker stores the group's start offset. The thread keeps this
-        # lock until the offset is on disk, so that no other thread loads the same partition.
+        # This lock guards `_partitions`. A thread also holds this lock while it loads a partition, so two threads
+        # cannot load the same partition at the same time. If the group has never read the partition, the loading thread
+        # waits until the group's start offset is on disk.
+        # A thread that holds this lock can take the lock of the share coordinator.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 

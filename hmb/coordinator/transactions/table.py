@@ -28,9 +28,10 @@ class TransactionEntry:
     # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
     # logs.
     #
-    # Most appends under this lock do not wait for a sync to disk. An append waits if the setting `flush.messages`
-    # requires a sync after it, or if the log must start a new segment first. If too many files are open, an append can
-    # also have to sync and close another file.
+    # While a thread holds this lock, it may append records to a log. Most appends do not wait for the disk. An append
+    # waits for a sync if the setting `flush.messages` requires the sync, or if the log must start a new segment. An
+    # append can also wait when too many files are open. The broker must close one of these files, and may have to sync
+    # this file first.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

@@ -69,11 +69,11 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The epoch before the last increase, if the producer itself requested the increase. A producer does this with
-    # EndTxn, or with an InitProducerId request that contains its producer id and epoch. After any other increase, for
-    # example after the transaction's timeout, the value is NO_PRODUCER_EPOCH. The broker still accepts an
-    # InitProducerId request with this older epoch, because the response with the new epoch could be lost. The journal
-    # does not store this field.
+    # A producer gets a new epoch from EndTxn, or from InitProducerId if this request contains the producer's present
+    # epoch. If the response is lost, the producer only knows its old epoch. It sends InitProducerId with this epoch.
+    # The broker accepts the request if the epoch is `last_epoch`.
+    # If the epoch was increased for another reason, `last_epoch` is NO_PRODUCER_EPOCH. An example is a transaction
+    # timeout. The journal does not store `last_epoch`.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -134,8 +134,9 @@ class Transaction(NamedTuple):
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The request contains the epoch before the last increase. So the producer has not received the response
-            # with the new epoch, and it has sent its request again. Return the same response.
+            # The request contains the producer's old epoch, for example 4, although the coordinator has already
+            # assigned the epoch 5. So the producer has not received the response with the epoch 5, and has repeated its
+            # request. Return the epoch 5 again.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}

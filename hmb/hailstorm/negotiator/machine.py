@@ -115,8 +115,9 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- The actions: one method for each row of the table STEPS that names an action. When the event of a row occurs,
-    # `step` calls the row's action. The argument `before` describes the topology just before the action.
+    # -- The actions of the negotiator. A row of the table STEPS contains an event, and can contain the name of one of
+    # the following methods. When the event occurs, `step` calls the method. The argument `before` describes the
+    # topology just before this call.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

@@ -48,8 +48,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # The test `b is not None` cannot replace `is_frozen`. In a bolt without state, `b` stays None even while a
-        # snapshot is being saved.
+        # While the bolt saves a snapshot, `is_frozen` is True, and new tuples enter `b`. In a bolt without state, `b`
+        # is always None. So `b` cannot show whether the bolt is saving a snapshot, and `is_frozen` is necessary.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

@@ -60,9 +60,9 @@ class RemoteSession:
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])
-        # `_read` waits for the next value without a time limit, because a registry can have nothing to send for hours.
-        # The wait ends when the connection is closed: by `close`, by `_ask` if an answer is late, or by the operating
-        # system if the registry's process or machine fails.
+        # Sometimes the registry sends nothing for hours, so `_read` waits without a time limit. `_read` stops waiting
+        # when the connection is closed. The method `close` closes the connection. `_ask` closes it if an answer is
+        # late. If the registry's process or machine fails, the operating system closes it.
         self._socket.set_timeout(None)
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"hailstorm-session-{name}", daemon=True).start()

@@ -95,8 +95,8 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        # The sending thread waits for this queue without a time limit, because `close` always wakes the thread and ends
-        # it.
+        # A thread takes values from this queue and sends them to the client. If the queue is empty, the thread waits
+        # without a time limit. The method `close` ends the thread even while the thread is waiting.
         self._outgoing: queue.Queue[Any] = queue.Queue(MAX_OUTGOING)
 
     def run(self) -> None:

@@ -67,11 +67,12 @@ OWN_PACE = Pace(0.18, 2.0, time.thread_time)
 REMOTE_PACE = Pace(1.0, 30.0, time.monotonic)  # for the state of other processes, whose processor time is unknown
 
 Parts = dict[tuple[Any, ...], Any]
-# The feed divides a broker's state into parts. Each segment is a part of its own, so the part of a partition does not
-# contain the field `segments`.
+# The feed sends each segment of a partition separately. So the object that the feed sends for a partition contains all
+# fields of `PartitionInfo` except `segments`.
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
-# The feed divides a broker's state into parts, and each item of these lists is a separate part: for example, each topic
-# and each group. The part with the broker's own fields does not contain these lists.
+# LISTS contains the names of six fields of `BrokerState`. Each of these fields is a list, for example the list of all
+# topics. The feed sends each topic separately, and does the same with the items of the other lists. The object that the
+# feed sends for the broker contains only the remaining fields.
 LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 

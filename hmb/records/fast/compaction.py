@@ -30,17 +30,18 @@ from hmb.records.varint import read_varint
 # an entry of _KEY_END. The entry is the number of bytes from the start of the varint to the end of the key. For
 # example, a key of 5 bytes has the first byte 10 (twice 5), and _KEY_END[10] is 6.
 #
-# Missing keys and keys of more than 63 bytes are unusual, and `plain_keys` does not decode them. For the first byte of
-# their length, _KEY_END contains a very large number. The computed end of the key is then after the end of the record.
+# `plain_keys` does not decode a batch if a key is missing or has more than 63 bytes. For the length of such a key, the
+# entry in _KEY_END is a very large number. The computed end of the key is then after the end of the record.
 # `plain_keys` notices this and returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
-# The lowest bit of a varint is the sign, so the varint for an offset delta n contains the number 2n. Its first byte
-# contains the seven lowest bits of 2n. The table _LOW_BITS contains these seven bits for each n from 0 to 63.
+# The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For
+# n from 0 to 63, the varint has one byte, and this byte is 2n. The table _LOW_BITS contains these bytes. For example,
+# _LOW_BITS[5] is 10.
 _LOW_BITS = tuple(number << 1 for number in range(64))
-# For each offset delta n, _FIRST_BYTES contains the first byte of the varint for n. If n is 64 or more, a second byte
-# follows, so the highest bit (0x80) of the first byte is set. The other bits of the first byte depend only on the six
-# lowest bits of n. These bits are the same for n and n + 64, so _FIRST_BYTES repeats the values of _LOW_BITS.
+# _FIRST_BYTES contains the first byte of the varint for each offset delta n. For n from 0 to 63, the varint has one
+# byte: the number 2n. A larger n needs a second byte, so the bit 0x80 of the first byte is set. The other bits repeat
+# after every 64 entries. For example, _FIRST_BYTES[1] is 0x02, and _FIRST_BYTES[65] is 0x82.
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
 

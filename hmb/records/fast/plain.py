@@ -20,12 +20,15 @@ SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is ne
 # negative, so the record is damaged. For each odd first byte, the two tables below contain NEVER. A decoder that adds
 # NEVER to the start of the record gets an end far below 0, and notices the damage.
 NEVER = -INT64_MAX
-# A record begins with its length, a varint. If the varint has one byte, this byte selects an entry of END_AFTER_ONE:
-# the distance (bytes) from the start of the record to its end.
+# A record begins with its length, a varint. This table is for a varint of one byte. It maps this byte to the number of
+# bytes from the start of the record to its end. For example, the byte 20 means a length of 10, so END_AFTER_ONE[20] is
+# 11: one byte for the varint and 10 bytes after it. An odd byte means a negative length. Such a record is damaged, so
+# the table contains NEVER, a number far below 0.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# A record begins with its length, a varint. This table is for a varint of two bytes. The first byte selects an entry,
-# and the caller adds 64 times the second byte to this entry. The sum is the number of bytes from the start of the
-# record to its end. The factor is 64 because the first byte contains only the six lowest bits of the length.
+# A record begins with its length. This table is for records whose length is a varint of two bytes. The size of such a
+# record in bytes is END_AFTER_TWO[first byte] + 64 * second byte.
+# For example, a record has the length 100, which is encoded as the bytes 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and
+# 38 + 64 * 1 is 102. The record has 102 bytes: 2 bytes for the length, and 100 bytes after it.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

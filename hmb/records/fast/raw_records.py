@@ -19,8 +19,9 @@ from hmb.records.batch import RecordBatch
 from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.varint import VarintError, read_varint
 
-# The smallest timestamp (ms) that a record may have. Compaction can change the base timestamp of a batch, and then
-# computes new timestamp deltas. With a smaller timestamp, a delta might not fit into an int64.
+# The timestamp of a record must not be less than OLDEST (ms). A record stores the difference between its timestamp and
+# the base timestamp of the batch. Compaction can change the base timestamp, and then computes the difference again. If
+# a timestamp is less than OLDEST, the difference can be too large for an int64.
 OLDEST = -(1 << 62)
 
 

@@ -96,9 +96,9 @@ class DownConversion:
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
-        # The caller uses `next_offset` only if `size` is 0. In this case, the constructor has found no message for the
-        # client, and the caller continues to read the log at `next_offset`. This is the offset after the last batch
-        # that the constructor has read. If `size` is above 0, the value can be too small.
+        # Use `next_offset` only if the client gets no message (`size` is 0). The caller must then read more of the log.
+        # `next_offset` is the offset where the caller must begin: the offset after the last batch that the
+        # constructor has read.
         self.next_offset = start_offset
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit

@@ -72,7 +72,8 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # These fields exist in `RecordBatch`, but not in a message. Each field has the same value for all messages.
+    # A `RecordBatch` has these fields, but an old message does not. The constants mean that the value is missing: for
+    # example, `producer_id` is NO_PRODUCER_ID. With these constants, the same code can handle messages and batches.
     producer_id: ClassVar[int] = NO_PRODUCER_ID
     producer_epoch: ClassVar[int] = NO_PRODUCER_EPOCH
     base_sequence: ClassVar[int] = NO_SEQUENCE

@@ -51,9 +51,10 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# `_assign_plain` stops at a message that has one of these attribute bits. The first element is for messages of magic 0,
-# and the second is for magic 1. A bit of CODEC_MASK means that the message is compressed. LOG_APPEND_TIME_BIT exists
-# only in magic 1. The broker refuses a message with this bit, because a producer must not set it.
+# _SPECIAL[magic] contains the attribute bits that `_assign_plain` does not handle. If a message has one of these bits,
+# `_assign_plain` stops at this message. In both versions of messages (magic 0 and 1), a bit of CODEC_MASK means that
+# the message is compressed. In magic 1, a message can have LOG_APPEND_TIME_BIT. The broker refuses such a message,
+# because a producer must not set this bit.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

@@ -35,8 +35,8 @@ from typing import NamedTuple
 from hmb.spark.local.environment import INSTALL, PACKAGES
 
 FOLDER = "hmb"  # the folder in which the workers find the packages
-# The archive contains these packages, because each worker of a Spark cluster has PySpark, but often not the packages
-# that PySpark needs for data from Python.
+# PySpark needs these packages for data from Python. The workers of a Spark cluster have PySpark, but these packages are
+# often missing. So the archive for the workers contains them.
 PYSPARK_NEEDS = PACKAGES.keys() - {"pyspark"}
 LEFT_OUT = {"__pycache__", "include", "tests"}  # Workers need no tests, and no header files for C++.
 
@@ -113,9 +113,9 @@ def _files(package: Distribution) -> Iterator[tuple[Path, str]]:
         yield from _folder("pyspark_hmb")
         return
     for file in package.files or ():
-        # Python installs packages in the folder site-packages. If the path of a file contains "..", the file is outside
-        # of this folder: it is usually a command, and workers need no commands. Workers do not need the folders in
-        # LEFT_OUT either, for example the tests.
+        # Python installs packages in the folder site-packages. Each `file` is a path relative to this folder. A path
+        # with ".." leads to a file outside of the folder, usually to a command such as ../../../bin/hmb. Workers need
+        # no commands. Workers do not need the folders in LEFT_OUT, for example `tests`.
         if ".." not in file.parts and not LEFT_OUT.intersection(file.parts[:-1]):
             yield Path(str(file.locate())), file.as_posix()
 

@@ -37,10 +37,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread may wait for one of these semaphores without a time limit, because each thread that holds a semaphore
-# releases it after a few seconds. The thread holds it only while it reads or converts the records of one partition in
-# one request, and the size of these records is limited. While a thread holds a semaphore, it waits neither for a client
-# nor for another semaphore.
+# A thread waits for one of these semaphores without a time limit. This is safe, because no thread holds a semaphore for
+# more than a few seconds. During this time, the thread only reads or converts records of one partition, and the size of
+# these records is limited. The thread does not wait for a client or for another semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 
@@ -67,9 +66,9 @@ class DamageReports:
         """Log the file, the position and the offsets of a damaged batch, unless it was reported before."""
         if position not in self._positions:
             self._positions.add(position)
-            # A compressed message (v0, v1) contains several records. The offset of the first record is in the
-            # compressed bytes, which may be damaged. So for a compressed message the log line contains only the last
-            # offset.
+            # In the old formats (v0, v1), the header of a compressed batch contains only the batch's last offset. The
+            # first offset is in the compressed bytes, which may be damaged. So the log line says "offsets up to 9"
+            # instead of "offsets 0 to 9".
             first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
             LOGGER.error(
                 "%s, position %d, offsets %s %d: %s", self._file.path, position, first, batch.last_offset, error.message

@@ -16,8 +16,9 @@ from typing import ClassVar
 from hmb.storage.dump.entries import Entry
 
 MAX_FINDINGS = 1000  # the most findings of one kind in one file; a compacted log may have millions of gaps
-# With `verify`, the dump shows at most FEW findings of one kind in one file. For example, if a log was cut, each index
-# entry after the cut is a finding.
+# With `verify`, the dump shows only the first FEW problems of each kind in each file. One cause can lead to thousands
+# of problems. For example, if the end of the log file is missing, every index entry that points to the missing part is
+# wrong.
 FEW = 5
 
 

@@ -75,8 +75,8 @@ class IndexReader:
         self.base_offset = int(path.stem)
         self._file = path.open("rb")
         slots = os.fstat(self._file.fileno()).st_size // self.entry_struct.size
-        # Kafka fills an index file with zeros after its last entry, and no entry consists only of zeros. So a binary
-        # search finds the first entry of zeros, and `_count` is the number of entries before it.
+        # An index file of Kafka contains the entries first, and only zeros after them. A real entry is never (0, 0), so
+        # the entries end before the first (0, 0). A binary search finds this place. `_count` is the number of entries.
         self._count = bisect_left(range(slots), True, key=lambda number: self._fields(number) == (0, 0))
 
     def __enter__(self) -> Self:

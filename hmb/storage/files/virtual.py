@@ -262,10 +262,10 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Open the file before taking `_syncing`, the lock for syncs of this file. Each file has such a lock. If too
-        # many files are open, `open` closes an idle file, and first syncs it under the lock of the idle file. The idle
-        # file can be this file itself, if a writer has just opened it. If this thread already held the lock, it would
-        # then wait for itself forever.
+        # Each file has a lock for syncs, `_syncing`. This method must call `open` before it takes the lock. If too many
+        # files are open, `open` closes one of them. Before `open` closes a file, it may sync the file, and needs the
+        # file's lock. In rare cases, `open` closes the same file that this method syncs. If the thread already held the
+        # lock, it would wait forever.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

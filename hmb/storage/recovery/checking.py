@@ -88,7 +88,8 @@ def _first_offset(batch: Batch) -> int:
     """
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # This call uses no limit for decompression, because the limit may have been higher when the batch was appended.
+    # Decompress the batch without a limit. When the broker accepted this batch, the limit for decompressed bytes may
+    # have been higher than today. The check must not reject the batch for this reason.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise corrupt_message(f"a compressed message ends at offset {batch.last_offset}, its content at {offsets[-1]}")

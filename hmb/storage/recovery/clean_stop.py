@@ -19,15 +19,14 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# The broker does not add an index entry for each batch. When the batches after the last entry have more than
-# `index.interval.bytes` bytes together, the next append adds an entry. So after a clean stop, the bytes after the last
-# entry are at most `index.interval.bytes` plus one append. MAX_UNINDEXED is the size (bytes) of the largest append that
-# this module expects.
+# The broker does not add an index entry for each batch. An append adds an entry only if more than
+# `index.interval.bytes` bytes follow the last entry. So after a clean stop, at most `index.interval.bytes` plus the
+# bytes of one append follow the last entry. This module assumes that one append has at most MAX_UNINDEXED bytes.
 #
-# When the broker starts, it counts the bytes after the last index entry. If there are more than `index.interval.bytes`
-# plus MAX_UNINDEXED bytes, the broker assumes that index entries are missing. It then checks the whole segment. If
-# `max.message.bytes` allows it, a single append can have more than MAX_UNINDEXED bytes. The broker can then check the
-# segment although no entry is missing. This makes the start slower, but does no harm.
+# When the broker starts, it counts the bytes after the last index entry of a segment. If there are more than
+# `index.interval.bytes` plus MAX_UNINDEXED bytes, index entries are probably missing. The broker then checks the whole
+# segment. With a large `max.message.bytes`, one append can have more than MAX_UNINDEXED bytes. In this case, the broker
+# may check a segment that lacks no entry. The start then takes longer, but does no harm.
 MAX_UNINDEXED = 1 << 20
 
 

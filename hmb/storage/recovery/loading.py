@@ -206,9 +206,10 @@ class _Loading:
                 return end_offset_from_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # If the setting `preallocate` is true, a segment file can end with zeros. `end_offset_from_indexes`
-                    # raises a KafkaError not only for damaged batches, but also for these zeros. The zeros are not
-                    # damage, so with `preallocate` the broker logs no warning.
+                    # If the setting `preallocate` is true, a segment file can end with zeros. These zeros are not
+                    # damage, but `end_offset_from_indexes` raises a KafkaError for them. So with `preallocate`, the
+                    # broker logs the error with the level INFO. Without `preallocate`, the files may be damaged, so the
+                    # level is WARNING.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)
@@ -236,9 +237,9 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
-        # After a clean stop, a changed file is unexpected, so the broker logs a warning. Without a clean stop, the
-        # cause may be a power cut: an index may lose bytes that were not synced, and a file may get an old modification
-        # time. This is normal, so the broker logs no warning.
+        # After a clean stop, the files should be unchanged. A changed file is unexpected, so the broker logs a warning.
+        # After a power cut, changed files are normal. For example, an index can lose bytes that were not synced. So
+        # after a stop that was not clean, the broker logs no warning.
         level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
@@ -321,9 +322,9 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
-            # Batches in the old formats (v0, v1) contain no leader epoch, so `partition_leader_epoch` is -1 for them.
-            # But the leader epoch of a log is at least 0. If all these batches are old, the function therefore returns
-            # 0.
+            # A batch in an old format (v0, v1) contains no leader epoch, so its `partition_leader_epoch` is -1. If all
+            # these batches are old, the greatest epoch is -1. A log's leader epoch must be at least 0, so the function
+            # returns 0 instead of -1.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

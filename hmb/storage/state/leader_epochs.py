@@ -87,8 +87,8 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # `following` is the index of the first entry in `starts` whose epoch is greater than `epoch`. If `following` is
-        # 0, all epochs in `starts` are greater than `epoch`. The method then returns `epoch` itself with the start
-        # offset of the first entry, as Kafka does.
+        # For example, `starts` contains the epochs 3, 5 and 8. If `epoch` is 6, the next greater epoch is 8, so
+        # `following` is its index, 2. The method returns the epoch before it: 5. If `epoch` is 2, all epochs in
+        # `starts` are greater, so `following` is 0. The method returns the epoch 2 itself, as Kafka does.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

@@ -241,10 +241,10 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # Each state file now has its new content. But the newest entry of the file in the manifest still has two
-        # checksums: one of the old content and one of the new content. So add an entry that has only the new checksum.
-        # These new entries are not synced. If a power cut removes them, the next start accepts a file with the old or
-        # the new content.
+        # Each state file now has its new content. The manifest still accepts two checksums for each file: the checksum
+        # of the old content and of the new content. So add an entry with only the new checksum. The entry is not
+        # synced, so a power cut can remove it. In this case, the next start accepts the old or the new content of the
+        # file.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:

@@ -26,9 +26,9 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# These dicts store results of functions, as the decorator @cache would. But mypy rejects @cache here, because the
-# argument of these functions is a subclass of `Struct`. Python can hash the class, but not its instances, and mypy does
-# not distinguish the two.
+# These dicts store the results of functions, so that each result is computed only once. The decorator @cache does the
+# same, but mypy rejects it here. The argument of the functions is a class, for example `FetchRequest`. Python can hash
+# this class, but not an instance of it. mypy treats the class like an instance.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

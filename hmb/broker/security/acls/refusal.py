@@ -66,9 +66,9 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# The responses to FETCH and METADATA have an error code for the whole response, and one for each item, for example for
-# each partition. When the broker refuses such a request, `refuse` normally writes the error only into the items. But it
-# writes an error of WHOLE_RESPONSE_ERRORS only into the error code of the whole response.
+# A response to FETCH or METADATA has one error code for the whole response, and one for each item, for example for each
+# partition. `refuse` usually sets only the error codes of the items. The codes in WHOLE_RESPONSE_ERRORS are the
+# exception: for them, `refuse` sets only the error code of the whole response.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
 # This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects @cache for a function whose
 # argument is a subclass of `Struct`.
@@ -206,7 +206,7 @@ def _key(item: Struct) -> tuple[Any, ...]:
     return tuple(values.items())
 
 
-# -- functions that find the parts of a response class, such as `FetchResponse`, that have an error code
+# -- functions that find the error codes in a response class, such as `FetchResponse`
 
 
 @cache

@@ -34,9 +34,10 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# When the broker refuses a request of these APIs, a part of the response that has an error code contains no items. For
-# example, an OffsetFetch response contains a list of groups. If a group is refused, it has an error code, and its list
-# of topics is empty. If the whole response has an error code, its list of groups is empty.
+# In these APIs, a refused part of a response contains an error code and no items. For example, an OffsetFetch response
+# contains groups, and each group contains topics. If the broker refuses a group, this group gets an error code and an
+# empty list of topics. (Before version 8, a response is for one group. The error code and the empty list are in the
+# response itself.)
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),

@@ -44,8 +44,9 @@ def add_partitions_to_txn(request: Any, context: RequestContext, access: Access,
         if not access.may_with_cluster(Op.CLUSTER_ACTION):
             return refuse_all(request, context, CLUSTER)
         return handle(request, context)
-    # The broker adds either all partitions of the request to the transaction, or none. So it adds no partition if the
-    # client lacks the right to write to the transactional id, or to one of the topics.
+    # The client needs the permission WRITE for the transactional id and for each topic of the request. If one
+    # permission is missing, the broker adds no partition to the transaction, not even the partitions of permitted
+    # topics.
     if not access.may(Op.WRITE, TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
         return refuse_all(request, context, TRANSACTIONAL_ID)
     refused, rest = split(request, context, lambda name, partition: not access.may(Op.WRITE, TOPIC, name))

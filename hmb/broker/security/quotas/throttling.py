@@ -82,9 +82,9 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # For Produce, `size` is the number of bytes of records in the request. For the other APIs, it is the number
-            # of bytes of records in the response. Of these APIs, only Produce can return a `Deferred`: a response that
-            # is not ready yet. Its size is known nevertheless, because only the request counts.
+            # The quota for Produce counts the bytes of records in the request. The quotas for Fetch and ShareFetch
+            # count the bytes of records in the response. A `Deferred` is a response that is not ready yet. Of these
+            # three APIs, only Produce can return a `Deferred`, and the quota for Produce does not need the response.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)

@@ -208,9 +208,10 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # `unknown` is the invented credential that the broker uses if no token with this id exists. The salt of
-            # `unknown` is computed from the id and a secret key. Use the same salt if the token exists, so that a
-            # client cannot see which tokens exist.
+            # Each client that tries to log in gets a salt, even if its token does not exist. This salt must not tell
+            # the client whether the token exists. So the broker always sends the same salt for the same token id. It
+            # computes this salt from the id and a secret key. `unknown`, an invented credential for the id, already
+            # contains this salt.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

@@ -47,9 +47,9 @@ class PublicKeys:
         the id is still unknown.
         """
         is_old = time.monotonic() - self._loaded_at > self._refresh
-        # If the keys are old, but contain this key, do not wait for another thread that is already loading new keys.
-        # Use the old key instead. If the keys do not contain this key, wait, because the other thread could be loading
-        # it.
+        # A thread that loads new keys holds the lock. If `self._keys` contains the key `key_id`, do not wait for this
+        # lock: use the present key, even if it is old. If the key `key_id` is missing, wait for the lock, because the
+        # other thread may be loading this key.
         if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
             try:
                 self._reload_if_due(key_id)
