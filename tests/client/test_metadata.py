@@ -49,7 +49,7 @@ def test_the_error_names_every_address_without_a_response() -> None:
 
 def test_a_thread_waits_for_the_metadata_lock_only_for_a_limited_time(servers: str) -> None:
     cluster = Cluster(servers, timeout=0.01)
-    with cluster._lock:  # The lock is held for as long as another thread waits for a response.
+    with cluster._lock:  # as if another thread held the lock while it waited for a response
         for ask in (cluster.topics, lambda: cluster.topic("t")):
             with pytest.raises(ConnectionFailed, match=r"no broker answered within 0\.02 s"):
                 ask()

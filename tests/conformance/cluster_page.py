@@ -95,9 +95,9 @@ def _replaced(text: str, numbers: dict[str, str]) -> str:
 
 
 def comparable(output: str) -> list[str]:
-    """Return the words of an output that are equal in each run.
+    """Return the words of an output, without the details that differ from run to run.
 
-    The result leaves out the coordinator, the times and the order of ISRs.
+    These details are the addresses of the controller and the coordinator, the times, and the order of ISRs.
     """
     output = re.sub(r"(controller|coordinator) [\d.:]+", r"\1 N", output)
     output = re.sub(r"in [\d.]+ s$", "in N s", output, flags=re.MULTILINE)

@@ -1,6 +1,6 @@
 """The records of the conformance tests: repeated events of HMB's example data set, each with its own number.
 
-The number makes each record unique. A lost, repeated or reordered record is therefore always noticed.
+A record's number makes the record unique. A test therefore notices every lost, repeated or reordered record.
 """
 
 from __future__ import annotations

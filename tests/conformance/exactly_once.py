@@ -7,9 +7,9 @@
 The network (`Unreliable`) cuts connections, and delays, loses and copies requests. Through this network, HMB's producer
 writes 0, 1, 2, ... to each of several partitions.
 
-Afterwards, librdkafka reads each partition's log directly from the broker. The log must contain exactly these numbers
-in order. Each record must have the offset that its acknowledgment contained. HMB's consumer must read the same records
-through the network.
+After all writes, librdkafka reads each partition's log directly from the broker. The log must contain every number that
+the producer wrote, once and in order. Each record must have the offset that its acknowledgment contained. HMB's
+consumer must read the same records through the network.
 
 With transactions, every third transaction is aborted. A consumer with read_committed must still find 0, 1, 2, ... The
 network also delivers requests of one transaction during the next transaction. The broker recognizes such a request,

@@ -43,7 +43,7 @@ class Controller(peers.Kafka43):
 
 
 class Member(peers.Kafka43):
-    """One of the two brokers."""
+    """One of the two Kafka brokers in the cluster."""
 
     def __init__(self, directory: Path, node_id: int, controller: Controller) -> None:
         port = peers.free_ports(1)[0]

@@ -82,7 +82,7 @@ class SecuredListeners:
         return {name: str(path) for name, path in (files | pem).items()} | {"SSL_password": KEY_PASSWORD}
 
     def _conversions(self, files: dict[str, Path]) -> Iterator[list[str]]:
-        """Yield the arguments of openssl for each file in another format."""
+        """Yield the arguments of each openssl command that converts a certificate or a key to another format."""
         authority, client = str(self._certificates.authority), str(self._certificates.client)
         export = ["pkcs12", "-export", "-in", client, "-certfile", authority, "-passout", f"pass:{KEY_PASSWORD}"]
         yield [*export, "-out", str(files["SSL_pkcs"])]

@@ -50,9 +50,9 @@ def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
 
 
 class Matrix:
-    """A broker, the lines that clients write to it, and the lines that other clients read.
+    """Writes the lines of a file to a broker with some clients, and reads them with other clients.
 
-    A difference raises AssertionError.
+    If a client reads other lines than those of the file, AssertionError is raised.
     """
 
     def __init__(self, broker: peers.Peer, lines: Path) -> None:

@@ -21,8 +21,8 @@ NEW_READERS = ("hmb", "confluent-kafka")
 def pairs() -> Iterator[object]:
     """Yield the pairs of writers and readers to test.
 
-    All writers are paired with all readers in one codec. Each codec of each writer is paired with two readers, and
-    HMB's codecs with all readers.
+    Every reader reads the uncompressed records of every writer, and HMB's records in every codec. Only two readers read
+    the compressed records of the other writers.
     """
     for row in ROWS:
         for reader in READERS:

@@ -96,4 +96,5 @@ def test_librdkafka_is_throttled(broker: hmb.Broker, admin: hmb.Admin) -> None:
     producer.produce("t", bytes(12_000))
     producer.flush(30)
     producer.poll(1)
-    assert throttled and 1 < throttled[0] < 2.5  # The records need 12 s of the quota, and the window covers 10 to 11 s.
+    # The quota allows 12,000 bytes in 12 s. Its window is only 10 to 11 s long, so the broker throttles for 1 to 2 s.
+    assert throttled and 1 < throttled[0] < 2.5

@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3.0 in `hmb state -b`, `hmb top -b` and `hmb ui -b`: the same checks as for a broker of HMB."""
+"""Tests that `hmb state -b`, `hmb top -b` and `hmb ui -b` can show Apache Kafka 4.3.0 as well as an HMB broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real clients log in to HMB: each mechanism, over SASL_PLAINTEXT and SASL_SSL, and certificates of clients."""
+"""Real clients log in to HMB with each SASL mechanism, with and without TLS, and with client certificates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Compares every topic setting and broker setting of HMB with Kafka 4.3.0's.
 
-The test compares the type, the default, and whether the setting can change. If a setting differs, this module contains
-the reason.
+For each setting, the two brokers must have the same type and default, and must agree whether the setting can change. If
+a setting differs, this module contains the reason.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FIXED_AT_START = {
 }
 OURS = {
     "allow.unauthenticated",
-    "client.telemetry.enable",  # Kafka has a plug-in class for this.
+    "client.telemetry.enable",  # Kafka uses a plug-in class instead of this setting.
     "sasl.plain.users",
     "log.flush.acks.all",
     "max.decompressed.message.bytes",

@@ -1,4 +1,4 @@
-"""librdkafka and the Java client send their metrics to HMB (KIP-714), and Kafka's tool stores the subscriptions."""
+"""Tests that clients send metrics to HMB (KIP-714), and that Kafka's tool can set which metrics HMB requests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The documentation has a page for each command, and each function that a page includes exists.
+"""Tests that the documentation has a page for each command, and that pages include only functions that exist.
 
-The build with Sphinx reports the same errors, but takes longer.
+Building the documentation with Sphinx finds the same errors as these tests, but takes longer.
 """
 
 import ast

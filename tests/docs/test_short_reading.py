@@ -1,4 +1,4 @@
-"""The docstring of `hmb` names the files of the short reading. README and the documentation repeat this list.
+"""Tests the short reading: a list of files for a first look at the code, in `hmb`'s docstring, README and the docs.
 
 The short reading has at most fifteen files with at most 3,000 lines, so that a reader can finish it in one evening.
 """

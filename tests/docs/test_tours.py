@@ -60,7 +60,7 @@ def functions_of(page: str) -> list[Call]:
 
 @pytest.mark.parametrize("page", NAMES)
 def test_the_headings_have_the_numbers_of_the_steps(page: str) -> None:
-    """A section contains the functions of the steps in its heading. The sections together contain every step."""
+    """A heading contains step numbers, and its section shows the functions of these steps. No step is missing."""
     steps = tours()[NAMES[page]]
     last = 0
     for heading in STEPS.finditer((DOCS / "tour" / f"{page}.md").read_text()):

@@ -9,8 +9,8 @@ A `Scenario` runs one client, and lists the APIs whose requests are written to a
 requests of one API and version. The file contains the request with the longest response, because that response contains
 records or topics.
 
-The bytes come from the clients and the brokers, and the annotations come from HMB's message classes. test_golden.py
-compares the bytes with the annotations.
+A golden file contains the bytes that the clients and brokers sent, and annotations that HMB's message classes derived
+from these bytes. test_golden.py compares the bytes with the annotations.
 """
 
 import socket
@@ -279,7 +279,7 @@ WITH_KAFKA_43 = [
     Scenario(
         "librdkafka-transactions",
         librdkafka_transactions,
-        {  # explicit versions, because requests between brokers also pass through the recorder
+        {  # Brokers also send these APIs to each other, in other versions. So each version is given here.
             ApiKey.INIT_PRODUCER_ID: 4,
             ApiKey.ADD_PARTITIONS_TO_TXN: 0,
             ApiKey.ADD_OFFSETS_TO_TXN: 0,

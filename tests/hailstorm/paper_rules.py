@@ -35,7 +35,7 @@ class BoltThatSplitsWhenFlowing(BoltMachine):
 
 
 class SinkThatSplitsWhenFlowing(SinkMachine):
-    """Splits its state when the master state is Flowing(clock), as in the Hailstorm paper."""
+    """A sink with the Hailstorm paper's rule: it begins its part of a snapshot in the phase Flowing(clock)."""
 
     def observe(self, master: MasterState) -> None:
         if master.completed is not None:
@@ -47,9 +47,10 @@ class SinkThatSplitsWhenFlowing(SinkMachine):
 
 
 class BoltThatMergesAtOnce(BoltMachine):
-    """A bolt that does not wait until its state A is complete.
+    """A bolt that sends outputs before its part of a snapshot is complete.
 
-    It merges tuples above the clock into its state B, and sends their outputs at once.
+    During a snapshot, a bolt has two states: A for the snapshot's tuples, and B for later tuples. This bolt merges
+    later tuples into B and sends their outputs at once, although A is not complete.
     """
 
     # Whether outputs of tuples below the clock are computed from A + B, as in the Hailstorm paper.

@@ -14,7 +14,7 @@ from tests.hailstorm import topologies
 
 
 class CheckedSimulation(Simulation, ABC):
-    """Compares every complete snapshot with the result of a batch job over the records below its clock."""
+    """Compares each complete snapshot with the result of a batch job over the records that the snapshot covers."""
 
     @abstractmethod
     def expected(self, clock: Clock | None) -> dict[str, Any]:

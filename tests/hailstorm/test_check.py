@@ -1,4 +1,4 @@
-"""`check` finds broken laws, impure functions, and bolts whose results depend on the order, and names them."""
+"""Tests that `check` finds incorrect merges, impure functions, and bolts whose results depend on the tuples' order."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ def test_the_sinks_of_a_topology_are_not_called() -> None:
 def test_a_top_n_by_a_running_mean_is_named() -> None:
     """`check` names a top-n bolt that follows a running mean.
 
-    The bolt of the mean and the top-n bolt each obey the laws of merging. But a running mean can rise and fall, so the
-    greatest mean depends on the order of the tuples.
+    Each of the two bolts alone is correct. But a running mean can rise and fall, so the greatest mean that the top-n
+    bolt receives depends on the order of the tuples.
     """
     top = Bolt.over(TopN(3), lambda item, state: [("top", 1)], lift=lambda item: {item[0]: item[2]})
     (problem,) = check(mean_topology(top), topologies.word_logs(5))

@@ -71,9 +71,10 @@ def test_a_window_over_running_values_is_named(windows: WindowsOf) -> None:
 
 
 def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
-    """`check` names a bolt whose tuples have a time before the spout's event time.
+    """`check` names a bolt that gives tuples earlier times than the spout does.
 
-    The bolt closes its windows by the spout's times, so the order decides which tuples are late.
+    The bolt closes its windows by the spout's times. So which of its tuples are late depends on the order in which
+    tuples arrive.
     """
     made = topology(Tumbling(20, MapOf(Sum())))
     del made.nodes["window"], made.nodes["out"]
@@ -88,7 +89,7 @@ def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
 def means_of_means() -> Topology:
     """Return a topology that computes means of running means.
 
-    As an exact number, the sum for such a mean needs 300 digits.
+    Each outer mean needs a sum of running means. An exact sum would need 300 digits.
     """
     made = Topology("means")
     made.spout("words", Spout("words", lambda record: (record.value.decode(), 0.1 * record.offset)))

@@ -1,4 +1,4 @@
-"""Tests of the codec: it decodes a value to an equal value of the same type, and refuses bytes of other writers."""
+"""Tests of the codec: it decodes a value to an equal value of the same type, and refuses bytes that it never writes."""
 
 from __future__ import annotations
 

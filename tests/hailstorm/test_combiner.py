@@ -142,7 +142,8 @@ def test_an_idempotent_sink_can_follow_another_path() -> None:
 def test_check_compares_the_runs_with_and_without_a_combiner() -> None:
     """`check` compares runs with and without a combiner.
 
-    A bolt that adds up running values depends on the number of values, and the combiner changes this number.
+    In the second topology, a bolt adds up running counts. A combiner reduces the number of these counts and so changes
+    their sum. `check` must report this bolt.
     """
     logs = topologies.word_logs(3, with_gaps=False)
     assert check(topologies.trending(combine=True), logs) == []

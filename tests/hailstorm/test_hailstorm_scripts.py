@@ -2,9 +2,9 @@
 
     produce WORD ... [to=PARTITION]    append records to the topic `words`, to partition 0 or another one
     negotiate                          the negotiator reads the reports, and takes steps until it waits
-    watch [PROCESSOR ...]              some or all processors see the newest master state
+    watch [PROCESSOR ...]              some or all processors see the master state: the negotiator's newest decision
     settle                             repeat `negotiate` and `watch` until nothing changes
-    start                              the same, but print only the last line
+    start                              do what `settle` does, but print only the last line
     read SPOUT [COUNT]                 the spout reads records (all by default), and sends their tuples
     deliver [SENDER RECEIVER]          the tuples of one channel or of all channels arrive, until the channels are empty
     save [PROCESSOR ...]               some or all processors store the states that they must save
@@ -49,7 +49,7 @@ from tests.scripts import goldenscript
 
 SCRIPTS = Path(__file__).parents[1] / "scripts" / "hailstorm"
 SETTINGS = NegotiatorSettings(grace_period=10, patience=60)
-NEWS = {  # the fields of a report whose changes a script prints, and how it prints their values
+NEWS = {  # If one of these fields changes in a report, the script prints the new value with this text.
     "epoch": "registers in epoch {}",
     "is_ready": "is ready",
     "position": "is paused at offset {}",
@@ -59,7 +59,7 @@ NEWS = {  # the fields of a report whose changes a script prints, and how it pri
 
 
 class Session:
-    """The topology of one script: the negotiator, the processors and the channels between them."""
+    """The topology that a script runs: the processors, the channels between them, and the negotiator (coordinator)."""
 
     def __init__(self) -> None:
         topology = Topology("counting")

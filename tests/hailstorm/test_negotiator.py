@@ -1,4 +1,4 @@
-"""Tests of the negotiator, step by step, without threads and clocks."""
+"""Step-by-step tests of the negotiator, which coordinates a topology. They need no threads and no real time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Driver:
     def report(self, *names: str, **changes: Any) -> None:
         """Change the reports of the named processors, or of all if no name is given.
 
-        The reports answer the present master state.
+        Each changed report says that its processor has seen the newest decision of the negotiator.
         """
         for name in names or self.processors.by_name:
             self.living[name] = replace(self.living[name], seen=self.state.number, **changes)
@@ -158,9 +158,9 @@ def test_a_partition_that_is_new_begins_at_its_start() -> None:
 
 
 def test_a_start_never_goes_back_below_the_complete_clock() -> None:
-    """When a topology starts, it never uses a snapshot below the complete clock.
+    """When a topology starts, it never uses a snapshot that is older than the newest complete one.
 
-    The sink may have written all outputs below this clock.
+    The sink may already have written all outputs of the newest complete snapshot.
     """
     driver = Driver()
     driver.store.complete(driver.store.begin_epoch(), C2)

@@ -1,4 +1,4 @@
-"""Tests of registries: ephemeral nodes, watches, elections, and the end of sessions.
+"""Tests of registries: nodes that vanish with their session, change notifications, elections, and ends of sessions.
 
 Each test runs with every kind of registry.
 """

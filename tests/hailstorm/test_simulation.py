@@ -32,7 +32,7 @@ RUNS: tuple[Callable[..., Any], ...] = (run_trending, run_tracing, run_combining
 
 SEEDS = 2000
 CHUNK = 100
-DEFECT_SEEDS = 400  # number of seeds within which the simulation must find each planted defect
+DEFECT_SEEDS = 400  # Each defect added on purpose must make a run fail for at least one of this many seeds.
 
 
 @pytest.mark.slow
@@ -48,9 +48,9 @@ def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
 
 
 def test_the_seeds_include_a_negotiator_that_hung_and_returns() -> None:
-    """The random orders include a negotiator that hangs and returns after its session has ended.
+    """The random runs include a negotiator that hangs and returns after its session has ended.
 
-    The snapshot store refuses its old epoch, and the registry refuses its master state.
+    The snapshot store refuses the old epoch of this negotiator, and the registry refuses its decisions.
     """
     traces = [line for seed in range(60) for line in run_trending(seed, crashes=6).trace if "hung" in line]
     assert any("is refused" in line for line in traces)
@@ -115,8 +115,8 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
     """A hole in the Hailstorm paper's rule: a low water mark must equal the clock of the snapshot.
 
-    In one partition, the mark may go above the clock before it reaches the clock in another partition. The mark then
-    never equals the clock in all partitions, and the snapshot never completes.
+    Mark and clock have one offset for each partition. In partition 0, the mark may pass the clock's offset before it
+    reaches that of partition 1. Mark and clock are then never equal, and the snapshot never completes.
     """
     plant(Clock, "has_reached", lambda self, goal: all(self[p] == goal[p] for p in self))
     assert "has not ended" in first_failure()
@@ -136,18 +136,19 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
     """A hole in the Hailstorm paper's rule: a bolt computes its outputs from both of its states.
 
-    The snapshot of the next bolt then contains values of tuples above the clock.
+    One state belongs to the snapshot, and the other contains later tuples. The snapshot of the next bolt then contains
+    values from later tuples.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltOfThePaper)
     assert "topn at" in first_failure()
 
 
 def test_hole_e_a_tuple_above_the_clock_that_does_not_wait_leaves_an_old_value(plant: Callable[..., None]) -> None:
-    """With the Hailstorm paper's rule, no output contains the complete state A.
+    """With the Hailstorm paper's rule, a bolt may never send its complete result.
 
-    A bolt computes outputs of tuples above the clock before A is complete. For example, the bolt `count` has A = 4 and
-    B = 4, and sends 8. Then a tuple below the clock makes A = 5, and `count` sends 5. The complete count is 9, but the
-    next bolt never receives it.
+    During a snapshot, a bolt counts the snapshot's tuples in A and later tuples in B. For example, the bolt `count` has
+    A = 4 and B = 4, and sends A + B = 8. Then another tuple of the snapshot makes A = 5, and `count` sends A = 5 for
+    the snapshot. The complete count is 9, but the next bolt never receives it.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltThatMergesAtOnce)
     assert "topn at" in first_failure()
@@ -163,9 +164,10 @@ def test_defect_a_maximum_instead_of_a_minimum(plant: Callable[..., None]) -> No
 
 
 def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None]) -> None:
-    """The planted defect: the bolt treats C[p] as the last offset of the snapshot, but it is the next offset.
+    """The planted defect: a bolt adds one tuple too many of each partition to a snapshot.
 
-    One tuple then counts twice.
+    A snapshot's clock contains, for each partition, the first offset after the snapshot. The bolt treats this offset as
+    the snapshot's last one. One tuple then counts twice.
     """
     without_waiting = BoltMachine._without_waiting
 
@@ -177,9 +179,9 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
 
 def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callable[..., None]) -> None:
-    """The planted defect: combined tuples get the offset after their batch.
+    """The planted defect: a tuple that combines the tuples of a batch gets the offset after the batch.
 
-    The clock of a snapshot can equal this offset. The snapshot then does not contain the combined tuples.
+    A snapshot can end exactly before this offset. It then misses the combined tuple, although it covers the batch.
     """
     combine = emitter.combine
 

@@ -164,9 +164,10 @@ def test_a_grouping_is_the_same_in_every_process() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 200])
 def test_a_short_byte_string_has_the_instance_of_its_encoding(length: int) -> None:
-    """A short byte string goes to the same instance in every process.
+    """Every process sends tuples with the same short byte string as their key to the same instance of a bolt.
 
-    A shortcut computes its hash without encoding it. The result must be the hash of the encoding.
+    The hash of the key's encoding chooses the instance. For a short byte string, a shortcut computes this hash without
+    the encoding. The result must be the same.
     """
     key = b"x" * length
     assert instance_of(key, 2**31) == crc32(encode(key)) % 2**31

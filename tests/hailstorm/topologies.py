@@ -90,7 +90,7 @@ def origin_of(each: ConsumerRecord) -> tuple[str, tuple[int, int]]:
 
 
 def copies(item: tuple[str, tuple[int, int]]) -> Iterable[tuple[str, tuple[int, int]]]:
-    """Return the tuple zero, one or two times. The tuple's origin decides how many times."""
+    """Return zero, one or two copies of a tuple. The partition and offset of its record decide how many."""
     return [item] * ((item[1][0] + item[1][1]) % 3)
 
 
@@ -118,7 +118,7 @@ def tracing(
 
 
 def origins(logs: Logs, clock: Clock | None = None) -> dict[str, dict[tuple[int, int], int]]:
-    """Return the state of each bolt of the topology `tracing` at a clock."""
+    """Return the state that each bolt of `tracing` must have after the records below the offsets in `clock`."""
     first: Counter[tuple[int, int]] = Counter()
     second: Counter[tuple[int, int]] = Counter()
     for log in logs["words"]:

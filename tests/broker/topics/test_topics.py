@@ -220,7 +220,7 @@ def test_topics_of_another_broker_keep_all_their_records(make_asker: MakeAsker, 
     ask.close()
     for name in ("topics.json", manifest.NAME):
         (tmp_path / "data" / name).unlink()
-    shutil.rmtree(tmp_path / "data" / "theirs-0")  # Another broker of the cluster stored partition 0.
+    shutil.rmtree(tmp_path / "data" / "theirs-0")  # In a cluster, another broker would store partition 0.
     for name in ("ours", "ours too"):
         again = make_asker()
         theirs = again.broker.topics.get("theirs")

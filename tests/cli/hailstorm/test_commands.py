@@ -172,7 +172,7 @@ topology.sink("out", Sink(lambda item: None), after="numbers")
 
 
 def test_run_and_check_count_dead_letters(run: Hmb, servers: str, program: Path, tmp_path: Path) -> None:
-    """The number of dead letters is part of the snapshots, so the second run continues to count."""
+    """A snapshot contains the number of dead letters (failed records), so the next run continues to count."""
     program.write_text(DEAD)
     arguments = f"{program}:topology", "-b", servers
     options = "--until-end", "--store", str(tmp_path / "store")

@@ -1,4 +1,4 @@
-"""Tests of the errors that no line of a command explains."""
+"""Tests of unexpected errors, which a command shows with a traceback instead of a short message."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_a_port_that_is_taken(run: Hmb, servers: str) -> None:
 
 
 class Far:
-    """The server behind a proxy. It stores the frames and the notes that the proxy reports."""
+    """The server behind a tested proxy. It also collects the proxy's reports: the frames, and notes in plain text."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))

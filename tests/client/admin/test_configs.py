@@ -1,4 +1,4 @@
-"""Tests of `Admin` for settings: their sources, and changes with the new and the old request."""
+"""Tests that `Admin` reads settings, and changes them with IncrementalAlterConfigs or the older AlterConfigs."""
 
 from __future__ import annotations
 

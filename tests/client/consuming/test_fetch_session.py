@@ -1,4 +1,4 @@
-"""Tests of the consumer's fetch sessions: requests, a comparison with HMB's broker, and a real consumer."""
+"""Tests of the consumer's fetch sessions: alone, with the sessions of HMB's broker, and inside a real consumer."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def add_partitions(servers: str, name: str, count: int) -> None:
 
 
 def share(members: Iterable[Member], partitions: frozenset[TopicPartition]) -> None:
-    """Poll until each partition has one owner and each member has partitions. No rebalance may be in progress then."""
+    """Poll until each partition has one owner, every member owns partitions, and no rebalance is in progress."""
     everybody = list(members)
 
     def are_shared_out() -> bool:

@@ -59,7 +59,7 @@ class Driven:
         self.member.response_received(request, response, self.now)
 
     def calls(self) -> list[ListenerCall]:
-        """Poll, and return all calls to the listener that the member demands."""
+        """Return all pending calls to the rebalance listener, and report each one to the member as finished."""
         calls = []
         while (call := self.member.next_call()) is not None:
             self.member.call_finished(call)

@@ -196,9 +196,10 @@ def test_a_heartbeat_without_a_response_is_sent_again_in_full() -> None:
 
 
 def test_a_lost_response_is_requested_again_also_while_it_reconciles() -> None:
-    """After a lost response, the member sends all fields of the heartbeat again, even while it reconciles.
+    """After a lost response, the member sends all fields of the heartbeat again.
 
-    Otherwise the coordinator would not repeat the lost assignment.
+    Otherwise the coordinator would not repeat the lost assignment. This also applies while the member is still changing
+    its partitions to match an earlier assignment.
     """
     driven = Driven("a", "b")
     driven.join_and_reconcile(0)

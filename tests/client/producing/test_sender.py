@@ -22,9 +22,10 @@ AGES = 3_600_000  # ms
 
 
 class Faults:
-    """The faults of each attempt to send a batch. The key is the batch's first value.
+    """The planned faults of each batch, one for each attempt to send it. The key is the batch's first value.
 
-    The response to the first batch of all waits until the next batches are queued. So these batches are sent together.
+    The broker responds to the very first batch only after the next batches are queued. So the producer sends these
+    batches together.
     """
 
     def __init__(self, faults: dict[int, list[Fault]]) -> None:

@@ -1,6 +1,7 @@
 """Tests of transactions, with a broker and with a scripted coordinator.
 
-The scripted coordinator reports no features, so its producers use transaction version 1. The broker has version 2.
+The scripted coordinator reports no features, so its producers use transaction version 1. Producers of a real HMB
+broker use version 2.
 """
 
 from __future__ import annotations

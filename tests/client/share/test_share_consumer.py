@@ -123,7 +123,7 @@ def test_a_lock_that_times_out_is_an_error_of_the_commit(servers: str, group: st
 
 
 def test_what_fails_too_often_goes_to_a_dead_letter_topic(servers: str, group: str) -> None:
-    """As in the documentation's example, the consumer writes a record that fails three times to another topic."""
+    """After a record has failed three times, the consumer moves it to another topic, as the documentation shows."""
     failures: list[bytes] = []
     with (
         hmb.ShareConsumer(servers, "q", group=group, acknowledgement="explicit") as consumer,

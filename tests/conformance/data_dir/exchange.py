@@ -144,7 +144,8 @@ def delete_records(bootstrap: str, topic: str, before: int) -> None:
 def alter_configs(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
     """Change the settings of topics.
 
-    A moved directory does not contain them, because Kafka's controller stores them in its own log.
+    After a data directory moves to another broker, the settings must be set again. The directory does not contain them,
+    because Kafka's controller stores them in its own log.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": ERRORS_ONLY})
     operation = AlterConfigOpType.SET
@@ -210,7 +211,7 @@ def read_topics(bootstrap: str, topics: Iterable[str] = TOPICS) -> dict[tuple[st
 
 
 def _shown(tools: ShellTools, topic: str, level: str, records: list[LogRecord]) -> Reading:
-    """Read a topic with the console consumer. Return its output with the records that librdkafka has read.
+    """Return what the console consumer prints for a topic, together with the records that librdkafka has read.
 
     The console consumer cannot find the end of a log. So it stops after the number of records that librdkafka has read.
     """

@@ -1,6 +1,6 @@
 """Moves transactions from Kafka 4.3.0 to HMB and back, in the data directory.
 
-The brokers keep producer ids, epochs and open transactions.
+Producer ids, producer epochs and open transactions must survive each move.
 """
 
 from __future__ import annotations

@@ -7,5 +7,6 @@ Each of these programs keeps its own state in topics of the broker, and finds th
 - `test_mirror_maker_2`     MirrorMaker 2 copies a topic from one HMB to another one, and writes checkpoints;
 - `test_apicurio_registry`  the Apicurio registry stores schemas in a topic, and reads the topic when it starts.
 
-`fetch_kafka.sh` and `fetch_clients.sh` download these programs. A test without its program is skipped.
+`fetch_kafka.sh` and `fetch_clients.sh` download programs such as Kafka Streams and MirrorMaker 2. If the
+program of a test is not installed, the test is skipped.
 """

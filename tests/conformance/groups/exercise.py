@@ -1,4 +1,4 @@
-"""Tests a group of real clients through members that join and die, and through a restart of the broker.
+"""Tests a group of real clients while members join and die, and while the broker restarts.
 
     python -m tests.conformance.groups.exercise                       # every client, one after the other
     python -m tests.conformance.groups.exercise --kinds aiokafka franz-go --against kafka43

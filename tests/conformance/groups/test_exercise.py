@@ -1,6 +1,6 @@
 """Runs `exercise.run` for every installed client, each with its own broker, four at a time.
 
-Most of the time passes while the brokers wait for sessions to expire.
+A run spends most of its time waiting until the broker's session timeout removes a killed member.
 """
 
 from __future__ import annotations

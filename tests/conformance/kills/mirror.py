@@ -7,9 +7,9 @@ Two mirrors run at the same time. The first one copies eight topics from HMB to 
 them back to another HMB. A producer writes the records in portions. After each portion, this program kills one of the
 three brokers, or one of the two mirrors, and starts it again.
 
-In the end, `hmb consume --json` prints the records of all three brokers. Topic, partition, timestamp, key, value,
-headers and order must be equal, and without transactions also the offsets. The run counts records that are in a copy
-twice. The group `billing` must continue at the same records in all three clusters.
+At the end, `hmb consume --json` prints the records of all three brokers. Topic, partition, timestamp, key, value,
+headers and order must be equal. Without `--transactions`, the offsets must be equal too. This program also counts the
+records that a copy contains twice. The group `billing` must continue at the same records in all three clusters.
 """
 
 from __future__ import annotations

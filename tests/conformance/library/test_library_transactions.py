@@ -57,9 +57,10 @@ def test_input_offsets_are_committed_with_the_output(bootstrap: str, name: str) 
         producer.send_many(source, [b"%d" % number for number in range(100)], partition=0).result()
     place = TopicPartition(source, 0)
     with (
+        # The consumer gets the group's committed offsets only after open transactions that change them have ended.
         hmb.Consumer(
             bootstrap, source, group=name, auto_commit=False, isolation_level="read_committed"
-        ) as consumer,  # The new consumer fetches offsets that no open transaction holds back.
+        ) as consumer,
         hmb.Producer(bootstrap, transactional_id=name) as producer,
     ):
         producer.init_transactions()

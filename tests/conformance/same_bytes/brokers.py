@@ -191,7 +191,7 @@ class Conversation:
         wire = self._wires[step.connection]
         try:
             wire.send(encode(self._filled(message), version))
-        except NothingCaptured:  # The comparison of an earlier step reports why.
+        except NothingCaptured:  # A value from an earlier step is missing. That step reports why.
             wire.hang_up()
 
     def _connect(self, connection: str) -> Wire:

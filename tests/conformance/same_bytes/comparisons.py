@@ -71,9 +71,10 @@ COMPARISONS: list[Comparison] = [each for case in CASES for each in comparisons_
 
 
 def sample() -> list[Comparison]:
-    """Return each case in its first version, in its last version, and in one version between them.
+    """Return a sample: each case in the first API version, in the last one, and in one version between them.
 
-    Return each case of authorization only in its first or in its last version, because each API has several users.
+    A case of authorization runs only in the first or in the last version. Each API has several such cases, one for each
+    user, so the sample still covers both versions.
     """
     chosen: list[Comparison] = []
     for number, case in enumerate(CASES):

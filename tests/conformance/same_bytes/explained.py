@@ -1,7 +1,8 @@
 """The reasons for every difference between the responses of HMB and Kafka.
 
-Each entry has a reason, and patterns for comparisons, fields and values that it explains. An entry that explains no
-difference fails the test. The list therefore describes exactly how HMB differs from Kafka.
+Each `Explanation` in this module has a reason. Its patterns select the comparisons, fields and values with the
+difference. If an explanation matches no difference, the test fails. So the explanations never describe differences that
+no longer exist.
 """
 
 from __future__ import annotations

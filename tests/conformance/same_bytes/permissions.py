@@ -9,9 +9,9 @@ the group and READ on each topic. Its users are:
 - two users that may do everything, except that one ACL denies one of the two operations
 - a user with both permissions, but only on the resources whose names begin with `open`
 
-This module derives the users from the rules in the table of authorization. For some APIs, the table describes the
-operations only in words, so `OF_SPECIAL` lists these operations as values. An API without an entry stops the tests with
-a KeyError.
+This module derives the users of each comparison from the rules in the table of authorization. For some APIs, the table
+describes the operations only in prose, which code cannot use. `OF_SPECIAL` lists the operations of these APIs. If an
+API is in neither of the two tables, the tests stop with a KeyError.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _of_rule(rule: ApiRule) -> Iterator[Need]:
 
 @dataclass(frozen=True)
 class User:
-    """A user whose ACLs one API tests. `situation` describes these ACLs."""
+    """A user with the ACLs for a test of one API. `situation` describes these ACLs."""
 
     api: ApiKey
     situation: str

@@ -1,4 +1,4 @@
-"""Tests of classic groups that the goldenscripts (test_group_scripts.py) do not contain."""
+"""Tests of classic groups: the cases that the scripts of test_group_scripts.py do not cover."""
 
 from __future__ import annotations
 

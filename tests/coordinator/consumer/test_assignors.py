@@ -1,4 +1,4 @@
-"""Tests of the assignors: each divides partitions correctly among any members and topics."""
+"""Tests of the assignors: each divides the partitions of any topics correctly among any members."""
 
 from __future__ import annotations
 

@@ -154,7 +154,9 @@ class MigrationDriver:
         return ErrorCode(answer.error_code)
 
     def sync(self, client: ClassicClient, **parts: Sequence[int]) -> list[int] | ErrorCode | None:
-        """Send SyncGroup. A leader passes the partitions of all members, by member id with "_" for "-".
+        """Send SyncGroup. The group's leader passes the partitions of each member in `parts`.
+
+        A keyword in `parts` is a member id, with "_" instead of "-".
 
         Return the assigned partitions, the error code, or None if the request waits for the leader.
         """
@@ -256,7 +258,7 @@ class MigrationDriver:
     # -- time, restarts, and groups for the start of a test
 
     def wait(self, ms: int) -> None:
-        """Let time pass, from one deadline of the group to the next."""
+        """Let `ms` milliseconds pass, and wake the group at each of its deadlines in this time."""
         end = self.now + ms
         while (deadline := self.runner.machine.next_deadline()) is not None and deadline <= end:
             self.now = max(self.now, deadline)
@@ -323,7 +325,7 @@ def migrating(
 
 
 def settled() -> tuple[MigrationDriver, ClassicClient, ClassicClient]:
-    """Return a mixed group in which every member has reached the target of epoch 3."""
+    """Return a group of classic and consumer members that all have their target assignment of epoch 3."""
     driver, ada, bob = migrating()
     for client in (ada, bob):
         assert driver.join(client) is ErrorCode.NONE

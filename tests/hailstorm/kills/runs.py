@@ -208,7 +208,7 @@ def settings(servers: str) -> RunSettings:
 
 @dataclass
 class Watched:
-    """The master states that the test has seen during the run."""
+    """A summary of the master states (the negotiator's decisions) that the test has seen during the run."""
 
     completed: Clock | None = None
     snapshots: int = 0

@@ -1,4 +1,4 @@
-"""A few of the kill runs, which take little time."""
+"""Tests Hailstorm with a few short runs in which processes or threads are killed."""
 
 from __future__ import annotations
 

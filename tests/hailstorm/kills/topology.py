@@ -1,4 +1,4 @@
-"""The topology of the kill runs.
+"""The topology of the test runs in which processes or threads are killed.
 
 Environment variables name the topology's topic and database, so that worker processes can import the topology.
 """
@@ -67,7 +67,7 @@ def written_once(directory: Path) -> list[tuple[str, int]]:
 
 
 def written_by_id(directory: Path) -> dict[str, Any]:
-    """Return the rows by identity, and the number of rows that were written more than once."""
+    """Return the words in the table `by_id`, and how many writes repeated an earlier write of the same row."""
     with sqlite3.connect(directory / "by_id.db") as connection:
         rows = connection.execute("SELECT id, word, writes FROM by_id").fetchall()
     return {"words": [word for _, word, _ in rows], "again": sum(writes - 1 for _, _, writes in rows)}

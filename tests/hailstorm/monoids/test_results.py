@@ -157,7 +157,7 @@ def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_
 
 
 def test_a_tuple_is_added_to_many_sessions_without_reading_them_all() -> None:
-    """`absorb` changes the list in place. A merge of the whole list for each tuple would read 2,000,000 sessions."""
+    """`absorb` changes the list of sessions in place. Merging the list for each tuple would read 2,000,000 sessions."""
     steps = 0
 
     class CountedSessions(list[Any]):

@@ -1,4 +1,4 @@
-"""A topology for worker processes. A file, which an environment variable names, chooses the failures of its sink."""
+"""A topology whose sink raises errors. An environment variable contains the path of a file that lists these errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the mailbox of a processor: what it holds, and in which order the processor takes it."""
+"""Tests of a processor's mailbox: what it contains, and in which order the processor takes its contents."""
 
 from __future__ import annotations
 

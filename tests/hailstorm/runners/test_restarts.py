@@ -32,9 +32,9 @@ def test_each_newer_complete_snapshot_is_progress() -> None:
 
 
 def test_a_negotiator_that_starts_again_is_no_progress() -> None:
-    """A new negotiator alone is no progress, so the limit still counts the earlier restarts.
+    """If only the negotiator starts again, the topology makes no progress, so the earlier restarts still count.
 
-    Its first master state has the same complete clock as before.
+    The topology makes progress only when it completes a new snapshot.
     """
     limit = RestartLimit(2)
     for master in (flowing(10), None, flowing(10)):

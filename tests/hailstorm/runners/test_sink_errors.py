@@ -86,9 +86,8 @@ def test_a_statement_with_a_mistake_ends_the_run(start: Start) -> None:
 def test_a_sink_that_fails_at_the_end_fails_the_run(start: Start, tmp_path: Path, error: str) -> None:
     """A sink that holds outputs back writes the last ones after the topology has ended.
 
-    No restart can repeat this write.
-
-    If the write fails, the run must not end as a success. The next run writes the outputs.
+    If this write fails, the runner can no longer restart the topology to repeat it. So the run must end with an error.
+    When the user starts the topology again, it writes the outputs.
     """
     problem = rf"the last outputs are not written, but the topology writes them at its next start: out-0: .*{error}"
     with start("held", [error]) as runner, pytest.raises(HailstormError, match=problem):

@@ -106,7 +106,7 @@ def has_completed(runner: ThreadRunner, records: int) -> bool:
 def test_offsets_without_records_do_not_stall_a_snapshot(servers: str, make_topic: MakeTopic) -> None:
     """Transaction markers and aborted records have offsets but no tuples.
 
-    A snapshot whose clock is above such offsets must still complete.
+    A snapshot that covers such offsets must still complete.
     """
     topic = make_topic([[]])
     with hmb.Producer(servers, transactional_id=topic) as producer:

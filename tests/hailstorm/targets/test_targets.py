@@ -1,4 +1,4 @@
-"""Tests of targets: a target writes outputs and clock in one transaction, and refuses older epochs."""
+"""Tests of targets: each stores outputs and input offsets in one transaction, and refuses a sink with an old epoch."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ def test_an_empty_store_needs_a_target_without_outputs(
 ) -> None:
     """A topology that has crashed several times gets an empty snapshot store, whose epochs begin at 1 again.
 
-    If the target contains no outputs, the topology runs without a crash. Otherwise it ends at once with one error.
+    The sink's target still stores a higher epoch. If the target contains no outputs, the topology runs anyway.
+    Otherwise, the topology ends at once with one error.
     """
     topic = make_topic([[b"sun"]])
     sink = TransactionalSink(lambda: SqliteTarget(tmp_path / "out.db", INSERT, CREATE))
@@ -151,7 +152,7 @@ def test_an_empty_store_needs_a_target_without_outputs(
 
 
 def test_two_topologies_share_a_database(servers: str, make_topic: Callable[..., str], tmp_path: Path) -> None:
-    """Two topologies have sinks of the same name. Each sink finds its own clock in the common database."""
+    """Two topologies have sinks of the same name. Each sink finds its own offsets in the database that they share."""
     stores, topics = (MemorySnapshotStore(), MemorySnapshotStore()), (make_topic([[b"sun"]]), make_topic([[b"fog"]]))
     for _ in range(2):
         for store, topic, name in zip(stores, topics, ("first", "second"), strict=True):
@@ -171,10 +172,10 @@ def clock_rows(path: Path) -> list[tuple[str, str]]:
 
 
 def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> None:
-    """A sink takes over a row of the clock table that an early version of Hailstorm wrote.
+    """A sink takes over its row in the database even if an early version of Hailstorm wrote the row.
 
-    The key of such a row is the name of the sink without the name of the topology. A sink adopts the row only if it
-    reads the same topics and does not start at a lower clock.
+    The row contains the offsets up to which the sink has written outputs. Its key is the sink's name without the
+    topology's name. The sink takes it over only if it reads the same topics and does not start at lower offsets.
     """
     path = tmp_path / "out.db"
     with sqlite3.connect(path) as connection:

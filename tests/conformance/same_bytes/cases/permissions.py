@@ -1,6 +1,6 @@
 """Test cases for authorization: one request of each API, as users with different ACLs (see ../permissions.py).
 
-`request_of` makes the request of any API from its message class, so an API that HMB serves later gets comparisons
+`request_of` makes the request of any API from its message class, so a new API of HMB is compared with Kafka
 without further code. A request names three resources wherever it can name several:
 - `open`: some users have permissions only for resources whose names begin with this word
 - `secret`: it exists, and only users with permissions for everything may see it
@@ -34,7 +34,7 @@ from .share_groups import join as share_join
 
 NAMES = ("open", "secret", "missing")
 GROUP_ID = "open-<name>"
-OF_EACH = ["open-<name>", "secret-<name>", "missing"]  # the names for requests that delete their topics
+OF_EACH = ["open-<name>", "secret-<name>", "missing"]  # Each comparison with DeleteTopics needs its own topics.
 UNKNOWN_PRODUCER = 10**9
 TRANSACTIONAL = memoryview(
     encode_batch(records("value"), producer_id=UNKNOWN_PRODUCER, producer_epoch=0, base_sequence=0, transactional=True)
@@ -171,7 +171,7 @@ def request_of(api: ApiKey, version: int, values: Values = NOTHING) -> Any:
 
 
 def _struct(struct: type[Struct], version: int, values: Values, own: Values = NOTHING) -> Any:
-    """Return an object with a value for each field that exists in the version. `own` contains values of this object."""
+    """Return an object with a value for each field that exists in the version. Values in `own` override `values`."""
     found = dict(own)
     for name, field in struct.fields.items():
         if version not in version_range(field.versions):
@@ -190,7 +190,7 @@ def _struct(struct: type[Struct], version: int, values: Values, own: Values = NO
 
 
 def _value(value: Any, field: Any, version: int, values: Values) -> Any:
-    """Return the value of a field. In a list of structs, a text means a topic or a group, and a dict a struct."""
+    """Return the value of a field. In a list of structs, a text names a topic or a group, and a dict is a struct."""
     if not isinstance(value, list) or field.item is None or field.item.struct is None:
         return value
     make = partial(_struct, field.item.struct, version, values)

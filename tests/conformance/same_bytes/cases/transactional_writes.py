@@ -35,9 +35,9 @@ def produce(
     transactional: bool = True,
     partition: int = 0,
 ) -> ProduceRequest:
-    """Return a Produce request with two records of the captured producer.
+    """Return a Produce request with two records. The producer id comes from an earlier response of the broker.
 
-    The request's epoch is the captured epoch plus `epochs_on`.
+    The producer epoch is the epoch in that response plus `epochs_on`.
     """
     data = made(
         lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
