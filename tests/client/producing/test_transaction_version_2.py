@@ -145,7 +145,7 @@ def test_refused_offsets_abort_the_transaction(scene: Scene) -> None:
 def test_the_feature_decides_and_a_broker_without_the_needed_requests_is_refused(
     level: int, newest: dict[type[Request], int]
 ) -> None:
-    """A leader that is too old would write the records without adding their partition to the transaction."""
+    """With transaction version 2, the producer refuses a broker without the needed request versions."""
     scene = Scene(Coordinating(), level, newest)
     scene.producer.init_transactions()
     try:

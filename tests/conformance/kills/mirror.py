@@ -8,8 +8,9 @@ them back to another HMB. A producer writes the records in portions. After each 
 three brokers, or one of the two mirrors, and starts it again.
 
 At the end, `hmb consume --json` prints the records of all three brokers. Topic, partition, timestamp, key, value,
-headers and order must be equal. Without `--transactions`, the offsets must be equal too. This program also counts the
-records that a copy contains twice. The group `billing` must continue at the same records in all three clusters.
+headers and order must be equal. A copy may contain a record twice, and the program counts such records. Without
+`--transactions`, the offsets must be equal in each partition whose copy contains no record twice. The group `billing`
+must continue at the same records in all three clusters.
 """
 
 from __future__ import annotations
