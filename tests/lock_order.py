@@ -1,7 +1,7 @@
 """A recorder for tests and drawings: the order in which the threads of a broker take its locks.
 
-`recorded_order` replaces `threading.Lock` and `threading.Condition`. Each lock that the code of `hmb` creates after
-that has a name: its file and its attribute, for example ("storage/log.py", "_lock").
+`recorded_order` replaces `threading.Lock` and `threading.Condition` by classes that record. From then on, each lock
+that the code of `hmb` creates gets a name: its file and its attribute, for example ("storage/log.py", "_lock").
 """
 
 from __future__ import annotations
@@ -125,13 +125,16 @@ def _with_recorded(
 ) -> Callable[..., None]:
     """Return a constructor that calls `init`, and then replaces the lock of the new object by a recorded lock.
 
-    The constructor is replaced, because the default factory of a dataclass's field cannot be replaced.
+    The object belongs to a dataclass, whose field creates the lock with the default factory `threading.Lock`. A test
+    cannot replace this factory, so it replaces the constructor.
     """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:
         init(self, *arguments, **options)
         setattr(self, field, make(name, order))
-        if hasattr(self, "__post_init__"):  # This method creates the condition of the lock.
+        # `__post_init__` creates a `threading.Condition` that uses the lock. Call this method again, so that the
+        # condition uses the recorded lock.
+        if hasattr(self, "__post_init__"):
             self.__post_init__()
 
     return recorded_init

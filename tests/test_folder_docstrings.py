@@ -1,4 +1,4 @@
-"""The docstring of each folder names its modules, and the modules that its list names exist."""
+"""Tests of folder docstrings: each docstring names all modules of its folder, and each module that it lists exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import hmb
 ROOT = Path(hmb.__file__).parents[1]
 FOLDERS = sorted({path.parent for top in ("hmb", "cli", "bench") for path in (ROOT / top).rglob("__init__.py")})
 ITEM = re.compile(r"^(?:- |\d+\. )`([\w/]+(?:\.py)?)` ", re.MULTILINE)
-FIXTURES = ("hmb_", "kafka_")  # The list of `hmb.testing` also contains the fixtures of the pytest plugin.
+# In the docstring of `hmb.testing`, list items with these prefixes are not modules, but fixtures of the pytest plugin.
+FIXTURES = ("hmb_", "kafka_")
 # These folders have one module for each API of Kafka, with the name of the API. Their docstrings do not list all APIs.
 ONE_FOR_EACH_API = ("hmb/broker/handlers", "hmb/protocol/messages")
 

@@ -1,6 +1,7 @@
 """Tests that folders import each other in one direction only.
 
-A reader can understand a folder without the folders that import it.
+For example, `broker` imports `storage`, so `storage` must not import `broker`. A reader can therefore understand
+`storage` without `broker`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Files and functions are short enough to read: a file has at most 400 lines, and a function at most 40.
 
-The docstring of a function does not count: it is read, and not executed. The tests check the folders in FOLDERS,
-which do not include `docs`.
+The size of a function does not include its docstring, because a docstring is not executed. The tests check the folders
+in FOLDERS, which do not include `docs`.
 """
 
 from __future__ import annotations

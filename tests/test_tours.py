@@ -1,4 +1,4 @@
-"""Tests of the tours in the docstring of `hmb`.
+"""Tests of the tours in the docstring of `hmb`. A tour lists the functions that handle one kind of request.
 
 The test records the calls of a real request (tracing.py). All steps of a tour must occur among these calls, in the
 order of the tour.
@@ -104,7 +104,10 @@ def methods(path: Path) -> Iterator[str]:
 
 
 def test_the_files_and_methods_between_the_steps_exist() -> None:
-    """The docstring of `hmb` names a file by its path, or by the end of its path."""
+    """Each file and method that the docstring of `hmb` names exists.
+
+    The docstring names a file by its path, or by the end of its path.
+    """
     text = hmb.__doc__ or ""
     paths = list(ROOT.rglob("*.py"))
     files = set(FILE.findall(text)) - {"tests/test_tours.py"}

@@ -1,4 +1,4 @@
-"""The mistakes in the solutions of the second exercises. Each mistake is a wrong answer, which the check must find."""
+"""Wrong answers to the second exercises of the labs. `hmb lab check` must find the mistake in each of them."""
 
 from __future__ import annotations
 

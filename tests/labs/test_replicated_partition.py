@@ -46,9 +46,9 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 
 
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
-    """The log of an old leader counts for the high watermark only after its first fetch from the new leader.
+    """An old leader's log counts for the high watermark only after the old leader has fetched from the new leader.
 
-    Before a bug was fixed, it counted earlier. A record was then acknowledged that only the new leader had.
+    Before a bug was fixed, the log counted earlier, so the new leader acknowledged a record that no other replica had.
     """
     simulated = partition("all")
     simulated.produce("one")

@@ -81,7 +81,11 @@ def two_spaces(words: str) -> Iterator[str]:
 
 
 def citations(words: str) -> Iterator[str]:
-    """Find citations of the thesis in a wrong form. The documentation links only the correct form."""
+    """Find citations of the thesis in a wrong form.
+
+    The correct form is "(thesis, chapter 9.2, with the chapter's title)". The documentation turns only this form into a
+    link.
+    """
     for found in THESIS.finditer(words):
         if not CITED.match(words, found.start()):
             yield f"{found[0]!r}: write (thesis, chapter 9.2, with the chapter's title)"

@@ -16,7 +16,7 @@ LARGE = ("hmb", "tests")  # Each subfolder of these two folders is checked separ
 
 
 def place_of(text: Text) -> str:
-    """Return the folder or the file whose test checks a text."""
+    """Return the folder or file to which a text belongs. The test runs once for each such folder or file."""
     parts = text.path.parts
     return "/".join(parts[:2]) if parts[0] in LARGE else parts[0]
 

@@ -49,7 +49,8 @@ def test_the_offsets_of_groups_follow(
 ) -> None:
     """The mirror translates the group's offset, although the offsets of the copy can differ from those of the source.
 
-    If the mirror writes in transactions, a marker follows each record of the copy.
+    If the mirror writes in transactions, the copy contains transaction markers. Each marker takes an offset, so the
+    records after it have higher offsets than in the source.
     """
     partition = TopicPartition("orders", 0)
     source.create_topic("orders")

@@ -1,4 +1,4 @@
-"""With MirrorMaker 2's names, a mirror writes topics that MirrorMaker 2's own classes read."""
+"""Tests of a mirror that names its topics as MirrorMaker 2 does. MirrorMaker 2's own classes can read these topics."""
 
 from __future__ import annotations
 

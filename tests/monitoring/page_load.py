@@ -101,7 +101,8 @@ def loaded_page() -> Iterator[Load]:
 def paused(tab: ChromiumTab) -> None:
     tab.run("document.getElementById('pause').click()")
     tab.until("document.getElementById('connection').textContent.startsWith('paused')")
-    tab.run("new Promise((done) => setTimeout(done, 300))")  # A drawing may have begun before the pause.
+    # The page may have begun to draw a change before the click on "Pause". Wait until it has drawn this change.
+    tab.run("new Promise((done) => setTimeout(done, 300))")
 
 
 def choose(tab: ChromiumTab, element: str, value: str, event: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the page with 10,000 topics, and with as many changes as a day brings, in a headless Chromium.
+"""Tests of the monitoring page in a headless Chromium, with 10,000 topics and with as many changes as in a whole day.
 
 A broker would need a minute to create these topics. So the tests serve the state of a small broker, in which one topic
 is copied 10,000 times.

@@ -1,4 +1,4 @@
-"""Tests of the state and the page that are made of the responses of a broker's APIs."""
+"""Tests of remote monitoring, which computes a broker's state and page from the responses of the broker's APIs."""
 
 from __future__ import annotations
 

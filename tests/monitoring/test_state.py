@@ -139,10 +139,10 @@ def test_a_group_shows_its_members_and_its_lag() -> None:
 
 
 def test_the_lag_counts_as_no_read_of_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker computes lags from the log, and this must not count as a read of a client.
+    """The broker computes the lag of a group from the log. It must not count this as a read by a client.
 
-    The broker looks for damage when a client reads an offset again. Many requests for the state must not hide such
-    reads.
+    If a client reads the same offset again, the broker looks for damage there. If the broker counted its own reads too,
+    it could miss that a client reads an offset again.
     """
     with hmb.Broker(config=QUICK) as broker:
         broker.create_topic("t")

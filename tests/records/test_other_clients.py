@@ -78,7 +78,8 @@ def test_hmb_reads_their_records(client: str, magic: int, codec: Codec) -> None:
 def test_they_read_the_records_of_hmb(client: str, magic: int, codec: Codec) -> None:
     if magic == 2:
         data = encode_batch(RECORDS, codec=codec)
-    elif codec is Codec.NONE:  # These clients decode one message at a time.
+    elif codec is Codec.NONE:
+        # These clients' decoders read only one uncompressed message at a time, so the test gives them only one message.
         assert DECODERS[client](encode_message_set(RECORDS[:1], magic), magic) == as_tuples(RECORDS[:1], magic)
         return
     else:

@@ -1,4 +1,4 @@
-"""Tests of partial records: they show the same offsets, timestamps and missing keys as the decoded records."""
+"""Tests of partial records: each has the offset and the timestamp of a record, and whether the record has a key."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Probe:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.times: list[float] = []  # seconds of the wall-clock time
-        self.own_times: list[float] = []  # seconds of the broker's own time (see stopwatch.py)
+        self.own_times: list[float] = []  # seconds without the waits for a processor (see stopwatch.py)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):

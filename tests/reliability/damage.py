@@ -7,14 +7,14 @@ starts, and clients read all data again. The damage must have one of three outco
 - *harmless*: clients see the same records, offsets, committed offsets of groups, transactions and settings;
 - *reported*: the broker logs the path of the file, and the next start reports nothing. Clients get all records of
   intact batches, no wrong record, and no aborted record. No end offset is lower than before the damage;
-- *refused*: the start fails, and names the path of the file. This is allowed if the broker cannot rebuild the file's
-  data, or if a directory has the file's name.
+- *refused*: the broker does not start, and its error names the path of the file. This outcome is allowed if the broker
+  cannot rebuild the file's data, or if the case replaced the file by a directory.
 
 After each damage, every reader can read from the start of each partition to its end.
 
-One kind of damage is an exception: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
-batches to the client unchecked. A running broker checks only the offset of the first batch of each answer. A batch in
-the middle of an answer may therefore have a wrong offset until the next start repairs it.
+Clients may see one kind of damage: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
+batches to the client unchecked. A running broker checks only the offset of the first batch in each response. A later
+batch in a response may therefore have a wrong offset until the next start of the broker repairs it.
 
 The next start does not notice a wrong offset if the broker appended to the segment later and stopped normally, because
 the file's modification time is then the broker's own. Kafka's broker never notices a wrong offset.
@@ -332,10 +332,10 @@ class _Run:
         return any(position - batch.position in OFFSET for batch in batches)
 
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
-        """Return the offsets of the committed records whose marker may be lost.
+        """Return the offsets of the committed records whose commit marker may be lost.
 
-        A lost offset that belongs to no record may be the offset of a marker. The result contains all committed records
-        below such an offset.
+        `lost` contains the offsets that are missing after the damage. If no record had such an offset, it may be the
+        offset of a marker, and this marker may have committed any of the records before it.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()

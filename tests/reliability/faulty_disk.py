@@ -38,9 +38,10 @@ REAL_OPEN = io.open
 
 @dataclass(frozen=True)
 class Fault:
-    """Failures with one kind of error. Only some calls can fail with this error, and they are numbered from 1 on.
+    """Chooses which calls fail, and with which error.
 
-    The calls with the numbers `first` to `first + length - 1` fail.
+    KINDS lists the functions that can fail with the error `kind`. The calls of these functions are numbered from 1 on.
+    The calls `first` to `first + length - 1` fail.
     """
 
     kind: str
@@ -68,7 +69,7 @@ class FaultyDisk:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Inside the `with` block, count the calls that can fail. Let the calls fail that the fault selects."""
+        """Inside the `with` block, count the calls that can fail. The calls that `_fault` selects raise an error."""
         self._is_failing = True
         yield
         self._is_failing = False

@@ -1,7 +1,10 @@
 """A hostile client: it sends damaged and huge requests of all APIs and versions, and keeps silent connections open.
 
-    python -m tests.reliability.hostile                            # 200,000 requests, then 200 connections, then 1,000
-    python -m tests.reliability.hostile --requests 5000 --seed 7   # a quick look; the same seed sends the same requests
+    python -m tests.reliability.hostile                            # the complete attack
+    python -m tests.reliability.hostile --requests 5000 --seed 7   # fewer requests; the same seed, the same requests
+
+The complete attack sends 200,000 requests. Then it opens 200 connections with requests of 100 MB, and then 1,000
+connections that are half-open or idle.
 
 The broker runs with its default settings in its own process. A well-behaved client connects repeatedly during the
 attack. At the end:
@@ -168,10 +171,9 @@ class Attacker:
 
 
 def _body(request: Request, version: int, random: Random) -> bytes | None:
-    """Return the request with its header as bytes.
+    """Return the request with its header as bytes, or None if its version cannot encode it.
 
-    Return None if the request cannot be encoded in its version. The correlation id differs from that of the sentinel
-    request.
+    After each request, the client sends the request SENTINEL, which has another correlation id.
     """
     client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
     client.request(ApiVersionsRequest(), 0)

@@ -10,9 +10,9 @@ the broker's own time: its work, and its waits for a lock, for a disk or for a c
     wall-clock time  3.0 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s  +  waits for a processor 2.4 s
     own time         0.6 s
 
-Limit: several threads can wait for a processor at the same time, so the waits can be longer than the wall-clock time.
-The own time is therefore never below the processor time that the broker has used. If the kernel does not count waits,
-the own time is the wall-clock time.
+Limit: several threads can wait for a processor at the same time, so the sum of their waits can be longer than the
+wall-clock time. The stopwatch therefore never returns less than the processor time that the broker has used. If the
+kernel does not count waits, the stopwatch returns the wall-clock time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Stopwatch:
         return time.monotonic() - self._begin
 
     def own_seconds(self) -> float:
-        """Return the broker's own time until now (see the beginning of this module)."""
+        """Return the broker's own time until now: the wall-clock time less the waits for a processor."""
         wall = self.wall_seconds()
         return own_seconds(wall, cpu_seconds(self._pid) - self._cpu, self._waited())
 

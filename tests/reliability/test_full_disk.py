@@ -114,7 +114,8 @@ def test_only_producing_fails_on_a_full_disk_and_continues_without_a_restart(
         commit(admin, "g", 3)
     small_disk.fill()
     assert small_disk.produce() is ErrorCode.KAFKA_STORAGE_ERROR
-    assert small_disk.produce(1) is ErrorCode.KAFKA_STORAGE_ERROR  # A record of a few bytes would still fit.
+    # A record of one byte would still fit, but the broker refuses all records until the disk has more free space.
+    assert small_disk.produce(1) is ErrorCode.KAFKA_STORAGE_ERROR
     assert read(servers) == list(range(RECORDS))
     with Admin(servers) as admin:
         for offset in range(4, RECORDS):

@@ -51,7 +51,7 @@ class Query:
     options: dict[str, str]
     streams: bool = False
     columns: str = ROWS
-    refuses: bool = False  # whether the connector refuses the query; any other refusal is an error of this comparison
+    refuses: bool = False  # whether Spark's Kafka connector must refuse the query; otherwise it must answer
 
 
 def offsets(topic: str, **by_partition: int) -> str:

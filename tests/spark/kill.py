@@ -56,7 +56,7 @@ from tests.spark.orders import (
 
 QUERIES = ("windows", "join", "upsert", "once", "speed")  # the streaming queries; each has a checkpoint
 WITH_WATERMARK = QUERIES[:2]
-VIEW = "view.json"  # the batch view of the lambda architecture
+VIEW = "view.json"  # the file with the newest result of the batch query
 VICTIMS = ("driver", "broker", "worker")  # the victims of the last kill, of the kill before it, and so on
 PARTITIONS = 2
 ROUND = 5  # the number of purchase orders that the producer sends together
@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 
 class Feeding(threading.Thread):
-    """A producer that sends orders and payments during the whole run. It continues whichever process is killed."""
+    """A producer that sends orders and payments during the whole run, even after another process was killed."""
 
     def __init__(self, servers: str, seed: int) -> None:
         super().__init__(daemon=True)
@@ -106,7 +106,10 @@ class Feeding(threading.Thread):
             each.result(SECONDS)
 
     def end(self) -> Sent:
-        """Send the late orders and the closing records. Return all records that this producer has sent."""
+        """Let the producer send its last records. Return all records that it has sent.
+
+        The last records are late orders, and then an order and a payment that end all earlier windows.
+        """
         self._enough.set()
         self.join(SECONDS)
         assert self._is_complete, "the producer could not send all records"
@@ -182,9 +185,9 @@ class Experiment:
         self.killed: Counter[str] = Counter()
 
     def run(self, kills: int) -> dict[str, dict[str, int]]:
-        """Run the experiment.
+        """Run the experiment with this number of kills. Start the broker before this call.
 
-        Return the numbers of rows of each job (`differences`). Start the broker before this call.
+        For each job, return how many rows were expected, missing, repeated and unexpected.
         """
         with contextlib.ExitStack() as stack:
             with hmb.Admin(self.broker.bootstrap) as admin:

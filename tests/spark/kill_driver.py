@@ -12,12 +12,12 @@ These are the six jobs. Their names are also the names of the results:
     once      orders -> another topic, exactly once
     lambda    orders -> the same answer as `totals`, from a batch view and a speed layer
 
-The lambda architecture computes an answer from two views. The batch query computes the batch view again and again, and
-stores it with the offsets up to which it has read. The streaming query `speed` is the speed layer. It copies new orders
-to a topic, at least once.
+The job `lambda` combines the results of two queries. A batch query computes the totals of all orders again and again.
+It stores them (the batch view) with the offsets up to which it has read. The streaming query `speed` (the speed layer)
+copies each new order to a topic, at least once.
 
-The answer of the lambda architecture is the batch view plus the copied orders at or after the stored offsets, each
-order once.
+The answer of the job `lambda` is the batch view plus the orders that the batch query has not read yet. These are the
+copied orders at or after the stored offsets. The job counts an order only once, even if the topic has several copies.
 
 The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """
@@ -42,7 +42,9 @@ from hmb.spark import session
 from tests.spark.kill import QUERIES, VIEW
 from tests.spark.orders import ORDERS, PAYABLE, PAYMENTS, WINDOW, Row
 
-ATTEMPTS = 5  # how often the last driver runs all queries; on a busy machine, a worker may start too slowly for Spark
+# The driver with `--finish` runs all queries up to five times. On a busy machine, a query can fail, because Spark does
+# not wait long enough for the start of a worker.
+ATTEMPTS = 5
 ROWS = "1000"  # records in one trigger: small, so that many batches exist that can be killed
 DELAY = "10 minutes"  # the watermark is this much behind the highest event time
 FIELDS = "id LONG, customer STRING, city STRING, amount LONG, time LONG"
@@ -92,9 +94,9 @@ class Jobs:
         return has_succeeded
 
     def results(self) -> dict[str, list[Row]]:
-        """Return the rows of each job.
+        """Return the rows of each job except `once`.
 
-        The parent process reads the topic of the job `once` itself.
+        The parent process reads the rows of the job `once` from the job's topic.
         """
         files = {name: self.spark.read.parquet(str(self.directory / name)) for name in ("windows", "join")}
         with closing(self._database()) as database:

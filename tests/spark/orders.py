@@ -51,7 +51,7 @@ def encoded(record: Order | Payment) -> bytes:
 
 
 def shopping(chance: random.Random) -> Iterator[tuple[Order, Payment | None]]:
-    """Yield orders without an end, with the payment of each order."""
+    """Yield random orders forever, each with its payment, or with None if the order is not paid."""
     number = 0
     while True:
         order = _order(chance, number, START + max(0, 2 * number - chance.randrange(60)))
@@ -80,7 +80,11 @@ def _order(chance: random.Random, number: int, time: int) -> Order:
 
 
 class Sent(NamedTuple):
-    """The records that the producer has sent: orders in time and their payments, late orders, and closing records."""
+    """The records that the producer has sent.
+
+    Late orders have event times in the first window, but are sent at the end. A closing record has such a late event
+    time that all earlier windows end.
+    """
 
     orders: list[Order]
     payments: list[Payment]
@@ -95,8 +99,8 @@ class Sent(NamedTuple):
 def answers(sent: Sent) -> dict[str, list[Row]]:
     """Return the rows that each job must produce.
 
-    The two jobs with a watermark produce no rows for late orders. They produce no rows for closing records either,
-    because the window of a closing record never ends.
+    The jobs `windows` and `join` have a watermark, so they produce no rows for late orders. They produce no rows for
+    the last order and the last payment either: their windows do not end, because no later record arrives.
     """
     by_city = totals(sent.all_orders)
     return {

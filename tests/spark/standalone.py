@@ -113,9 +113,10 @@ def _worker_python() -> Path:
 
 
 def _worker_user() -> str | None:
-    """Return the user who runs the worker: `nobody`, if root runs the tests. Return None for the user of the tests.
+    """Return the user who runs Spark's worker: `nobody`, or None for the user who runs the tests.
 
-    `nobody` must be able to run Python and Spark, so each directory above them must be open for all users.
+    If root runs the tests, `nobody` runs the worker. This user must be able to run Python and Spark. If a directory
+    above them is not open for all users, the function returns None.
     """
     needed = [SPARK_HOME / "bin", _worker_python().parent, Path(tempfile.gettempdir())]
     is_open = all(folder.stat().st_mode & 0o005 == 0o005 for each in needed for folder in (each, *each.parents))

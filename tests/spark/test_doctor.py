@@ -62,7 +62,7 @@ def test_a_plain_session_that_would_not_find_the_data_source(other_python: Path)
 def test_a_plain_session_with_an_editable_installation(
     other_python: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """PySpark searches for data sources only in the folders of sys.path, and an editable installation is in none."""
+    """PySpark looks for data sources only in the folders of sys.path. None of them holds an editable installation."""
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
     folder = pyspark_hmb_folder()
     finder = tmp_path / "python-with-finder"

@@ -82,9 +82,9 @@ def test_versions(monkeypatch: pytest.MonkeyPatch, name: str, found: str, proble
 
 
 def test_what_of_pandas_3_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The doctor accepts pandas 3, and names the one part that does not work with it.
+    """`hmb spark doctor` accepts pandas 3, and names the one part of PySpark that does not work with it.
 
-    Before a bug was fixed, it refused pandas 3, although only pyspark.pandas does not work.
+    Before a bug was fixed, the command refused pandas 3, although only pyspark.pandas does not work.
     """
     monkeypatch.setattr(environment, "version", lambda asked: "3.1.1" if asked == "pandas" else "18")
     finding = next(each for each in findings() if each.name == "pandas")

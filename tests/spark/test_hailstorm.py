@@ -49,9 +49,10 @@ def counting(topic: str, write: Any) -> Topology:
 def test_two_stateful_bolts_in_a_row_have_the_same_final_table(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """A topology with two stateful bolts has the same final table on Spark.
+    """A topology with two stateful bolts writes the same final table on Spark as on Hailstorm.
 
-    The query starts again and continues at its checkpoint. Each output has the same tuple id as in Hailstorm.
+    Between the two parts of the input, the Spark query ends. A new query continues at its checkpoint. Each output has
+    the same tuple id as on Hailstorm.
     """
     by_hailstorm: dict[TupleId, Any] = {}
     by_spark: dict[TupleId, Any] = {}

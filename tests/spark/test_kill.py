@@ -1,6 +1,6 @@
 """Six Spark jobs have exact answers although a worker, the broker and the driver are killed.
 
-`python -m tests.spark.kill` kills the processes more often.
+`python -m tests.spark.kill` kills the processes more often than this test.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def committed(options: SinkOptions) -> list[bytes | None]:
 def assert_committed(options: SinkOptions, *expected: bytes) -> None:
     """Wait for the expected number of committed values, and compare the values.
 
-    Kafka answers EndTxn before it writes the markers of the transaction. A consumer can read the records only after
-    that.
+    Kafka's broker answers EndTxn before it writes the markers of the transaction. A consumer can read the records only
+    after the broker has written the markers.
     """
     until(lambda: len(committed(options)) >= len(expected), "the markers of all transactions")
     assert committed(options) == list(expected)

@@ -1,6 +1,7 @@
 """Tests of tasks that read ranges, and of batch queries as the driver plans them. They require a broker, but no JVM.
 
-Streaming queries are tested in test_triggers.py. test_source.py and test_trouble.py test whole queries with Spark.
+Other modules test streaming queries (test_triggers.py), and whole queries with Spark (test_source.py and
+test_trouble.py).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def test_a_folder_that_does_not_exist(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_another_python_imports_hmb_from_the_archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The unpacked archive is all that a Python without packages needs to import the client and its codecs."""
+    """A Python without any packages can import the client and its codecs from the unpacked archive."""
     monkeypatch.setattr(ship, "PYSPARK_NEEDS", {"numpy"})  # Without pyarrow, the archive is written in a second.
     result = CliRunner().invoke(main, ["spark", "ship", str(tmp_path / "a.zip"), "--json"])
     told = json.loads(result.stdout)

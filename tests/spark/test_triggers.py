@@ -1,4 +1,4 @@
-"""Tests of triggers of a streaming query as the driver plans them. They require a broker, but no JVM."""
+"""Tests of how the driver chooses the offsets for each trigger of a streaming query. They need a broker, but no JVM."""
 
 from __future__ import annotations
 

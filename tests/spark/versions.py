@@ -32,7 +32,7 @@ BUSY, TRIES = "Python worker failed to connect back", 3
 
 
 class Abilities:
-    """The abilities of the data source. The name of each method, without underscores, is a column of the table."""
+    """The abilities of the data source. Each public method tests one ability: a column of the printed table."""
 
     def __init__(self, spark: SparkSession, servers: str, folder: Path) -> None:
         self._spark = spark
@@ -48,7 +48,10 @@ class Abilities:
         return self._read("written").count() == 3
 
     def filters(self) -> bool:
-        """Return whether a filter by offset removes one of two tasks, each of which reads half of the topic."""
+        """Return whether a query has only one task if a filter excludes the first half of the topic.
+
+        Without the filter, the query has two tasks. Each of them reads half of the topic.
+        """
         half = RECORDS // 2
         found = self._read(pushFilters="true", maxRecordsPerPartition=str(half)).where(f"offset >= {half}")
         return found.rdd.getNumPartitions() == 1 and found.count() == half
@@ -85,7 +88,7 @@ COLUMNS = [name for name in vars(Abilities) if not name.startswith("_")]
 
 
 def try_all() -> None:
-    """Try each ability with the PySpark of this process. Print one line for each: "yes", or the reason."""
+    """Try each ability with the PySpark of this process. Print one line for each: "yes", or why it fails."""
     import hmb
     import hmb.spark
     from hmb.spark.local.environment import SparkUnavailableError
@@ -119,7 +122,7 @@ def _outcome(ability: Callable[[], bool]) -> str:
 
 
 def python_with(version: str, folder: Path) -> Path:
-    """Return a Python that has this version of PySpark, and otherwise the packages of the Python that runs here."""
+    """Return a Python with this version of PySpark. It shares all other packages with the Python that runs here."""
     home = folder / version
     python = home / "bin" / "python"
     if any(home.glob("lib/*/site-packages/pyspark/version.py")):

@@ -27,7 +27,7 @@ SYNCS = ("fsync", "fdatasync")
 class Call(NamedTuple):
     thread: str
     name: str
-    path: str  # the path of the call's descriptor, or its first argument
+    path: str  # the path of the call's file descriptor, or else the call's first string argument
 
     @property
     def is_write(self) -> bool:

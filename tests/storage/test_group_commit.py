@@ -75,7 +75,8 @@ def test_a_transaction_index_is_synced_after_a_lack_of_descriptors(
 ) -> None:
     log = open_log()
     writer = Writer(log, 7)
-    writer.write(first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
+    # With a much older timestamp, the log would begin a new segment for the transaction marker.
+    writer.write(first_timestamp=now_ms())
     log.flush()
     writer.end(ABORT)
     synced.clear()

@@ -24,7 +24,10 @@ WAIT = 30  # seconds
 
 
 class Synced:
-    """Records the size up to which each segment was synced, also at the moment when the next segment is created."""
+    """Stores in `sizes` up to which size each segment was synced.
+
+    `at_creation` contains a copy of `sizes` for each new segment, from the moment when this segment was created.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""A wrong argument raises an error of one clear line. The reference names the calls that a user of tests needs."""
+"""Tests of what helps the author of a test: a wrong argument raises a clear error, and `help` lists the attributes."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def test_a_batch_is_damaged_from_another_process(broker_and_control: tuple[hmb.B
 def test_requests_are_recorded_from_the_first_use_on(tmp_path: Path) -> None:
     """The broker records requests from the first GET of `/requests` on.
 
-    From this record, `hmb faults requests` prints what clients of other processes have sent.
+    The command `hmb faults requests` prints the recorded requests, which can come from clients in other processes.
     """
     with hmb.Broker() as broker:
         control = ControlPort(AllFaults(broker.faults, broker.disk), broker._requests, ManualClock())

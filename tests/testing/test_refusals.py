@@ -1,4 +1,4 @@
-"""Tests of faults, with which a test lets a broker answer a request with an error.
+"""Tests of faults: a fault makes the broker answer a request with an error.
 
 Each version of each API can answer with an error. If a fault selects a topic, only this topic gets the error.
 """

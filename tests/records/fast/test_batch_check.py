@@ -14,7 +14,10 @@ from tests.records.record_strategies import record_lists
 
 
 def readable(data: bytes, position: int) -> CheckedBatch | None:
-    """Return the batch at `position` with the readable code, or None if it is damaged or not a record batch."""
+    """Check the batch at `position` with the simple, slower code.
+
+    Return the batch, or None if it is damaged or not a record batch.
+    """
     try:
         batch = parse_batch(data, position)
         batch.check()

@@ -1,4 +1,4 @@
-"""Tests of the decoder for consumers: it returns the same records as the readable decoder, or raises the same error."""
+"""Tests of the fast decoder for consumers: it returns the same records and errors as the simple, slower decoder."""
 
 import pytest
 from hypothesis import example, given

@@ -97,10 +97,10 @@ def test_old_messages_are_sent_unchanged() -> None:
 
 
 def test_a_conversion_for_an_old_client_respects_its_limit() -> None:
-    """The messages for an old client together are not larger than the limit of the fetch.
+    """The total size of the messages that are converted for an old client is not above the limit of the fetch.
 
-    Before a bug was fixed, only the size of each batch was limited. A batch of 31 KB (zstd) became a response of 900
-    MiB.
+    Before a bug was fixed, the conversion limited only the size of each batch. A zstd batch of 31 KB became a response
+    of 900 MiB.
     """
     batches = [
         encode_batch(
@@ -163,7 +163,7 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
 def test_records_that_cannot_be_read_end_the_messages() -> None:
     """If a record has a wrong length, the conversion returns only the records before it.
 
-    A fetch that begins at the wrong record gets an error.
+    A fetch that begins at the record with the wrong length gets an error.
     """
     frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
     content = bytearray(frame.uncompressed())

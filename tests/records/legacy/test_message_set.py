@@ -101,7 +101,9 @@ def test_moved_messages_equal_messages_assigned_there(
     assigned, there = assign_offsets(data, expected), assign_offsets(data, first)
     if expected != first and magic == 0 and codec is not Codec.NONE:
         before = bytes(assigned.data)
-        assert not assigned.move_to(first)  # The wrapper contains absolute offsets.
+        # The compressed bytes of messages v0 contain absolute offsets. Without a new compression, these offsets cannot
+        # change, so `move_to` returns False.
+        assert not assigned.move_to(first)
         assert assigned.data == before
     else:
         assert assigned.move_to(first)
@@ -181,9 +183,9 @@ def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
 
 
 def test_a_wrapper_of_very_many_messages_is_read_one_by_one() -> None:
-    """A wrapper with very many messages is decoded one message at a time.
+    """A wrapper (a message that contains compressed messages) is decoded one message at a time.
 
-    Before a bug was fixed, all messages became objects at once, so a wrapper of a few KB took a gigabyte.
+    Before a bug was fixed, all its messages became objects at once, so a wrapper of a few KB took a gigabyte of memory.
     """
     inside = encode_message(0, 1, 0, 5, None, None) * 50_000
     wrapper = parse_batch(encode_message(0, 1, Codec.GZIP, 5, None, compress(Codec.GZIP, inside)))

@@ -126,7 +126,8 @@ def test_a_first_dirty_offset_after_the_end_of_the_log_is_not_used(tmp_path: Pat
     logs.close()
     logs, cleaner = opened(tmp_path)
     ((_, log),) = logs.items()
-    fill(log, 20)  # The old topic's position is now below the log's end.
+    # The log end offset is now above the first dirty offset in the checkpoint file.
+    fill(log, 20)
     cleaner.run()
     assert early(log) == [b"new"]
     logs.close()

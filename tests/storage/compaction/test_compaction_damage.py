@@ -59,8 +59,8 @@ def readable_records(log: Log) -> list[Record]:
 def test_a_header_key_that_is_not_utf_8_does_not_stop_compaction(log: Log) -> None:
     """The cleaner can compact a tombstone whose header key is not valid UTF-8.
 
-    Before a bug was fixed, the cleaner failed on each such tombstone, because it decoded the headers before it wrote
-    the delete horizon.
+    Before a bug was fixed, the cleaner failed on each such tombstone, because it decoded the headers. It did this
+    before it stored in the batch when it may delete the tombstone (the delete horizon).
     """
     record = b"\0" + b"\0" + b"\0" + b"\x02k" + b"\x01" + b"\x02" + b"\x02\xff" + b"\x01"
     log.append(batch_around(bytes([2 * len(record)]) + record, 1))

@@ -52,7 +52,9 @@ def test_old_messages(path: Path) -> None:
     assert tree(path)[0].line().endswith("offsets 0..2, 3 batches, 3 records")
     path.write_bytes(plain + wrapper)
     segment, *_, node, one, two, three = tree(path)
-    assert segment.line().endswith("offsets 0..5, 4 batches")  # only the wrapper's content has the record count
+    # A wrapper is a message that contains compressed messages. Its header does not contain the number of these
+    # messages, so this line has no record count.
+    assert segment.line().endswith("offsets 0..5, 4 batches")
     assert isinstance(node, BatchNode) and node.line().startswith(f"  wrapper at {len(plain)}: ")
     assert (node.first_offset, node.last_offset, node.records, node.codec) == (3, 5, 3, "gzip")
     assert [entry.line().split(":")[0] for entry in (one, two, three)] == [f"    record {n}" for n in (3, 4, 5)]

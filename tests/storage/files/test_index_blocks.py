@@ -1,4 +1,4 @@
-"""Tests of the blocks of an index that stay in memory: a look-up always finds entries that were written later."""
+"""Tests of index blocks in memory: a look-up also finds entries that were appended after the block was read."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def write_original(directory: Path, name: str) -> Original:
 
 
 def cuts(original: Original) -> Iterator[tuple[bytes, int]]:
-    """Yield the file cut at each length, with the number of batches that recovery must keep."""
+    """Yield the file shortened to each possible length, with the number of batches that recovery must keep."""
     for length in range(len(original.data) + 1):
         yield original.data[:length], original.batches_before(length)
 
@@ -132,9 +132,10 @@ def side_files(directory: Path) -> list[Path]:
 
 
 def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
-    """Check the format `name`: every `cut_step`th cut, and `flip_count` changed bytes.
+    """Recover many damaged copies of a log in the format `name`, and check what recovery keeps.
 
-    Return three numbers: the cuts, the changed bytes, and the side files that recovery wrote.
+    The copies are cut at every `cut_step`th length, and `flip_count` copies have one changed byte. Return the numbers
+    of cut copies, of changed copies, and of the `.cut` files in which recovery saved damaged bytes.
     """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0

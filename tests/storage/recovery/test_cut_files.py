@@ -61,7 +61,8 @@ def first_offset_read(log: Log, offset: int) -> int:
     return int.from_bytes(region.read()[:8], "big")
 
 
-CUTS = [0, 3, 100 * 8, BLOCK * 8, 2 * BLOCK * 8 + 12]  # bytes: an empty file, less than an entry, a part of each block
+# The sizes in bytes: no entry, a part of an entry, 100 entries, one block of entries, and a bit more than two blocks.
+CUTS = [0, 3, 100 * 8, BLOCK * 8, 2 * BLOCK * 8 + 12]
 
 
 @pytest.mark.parametrize("size", CUTS)

@@ -210,7 +210,8 @@ def transactions(open_log: LogMaker) -> Log:
     log = open_log(index_interval_bytes=100)
     writer = Writer(log, 7)
     for number in range(20):
-        writer.write(1, first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
+        # With a much older timestamp, the log would begin a new segment for the transaction marker.
+        writer.write(1, first_timestamp=now_ms())
         writer.end(ABORT if number % 2 else COMMIT)
     log.flush()
     assert len(log.segments) == 1
@@ -262,9 +263,9 @@ def test_a_wrong_entry_of_the_offset_index_hides_no_aborted_transaction(open_log
 
 
 def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) -> None:
-    """A batch whose damaged length points after the end of the log does not hide other records.
+    """Readers get all records, even if the damaged length of a batch points after the end of the log.
 
-    A read at offset 4, which is above the log end offset, raises an error.
+    A read at an offset after the end of the log still raises the usual error.
     """
     log = open_log()
     for _ in range(3):

@@ -125,7 +125,8 @@ def test_damage_in_several_segments_and_in_several_batches_of_one(data: DataDire
     lost = {0, 2, 5, 6, 15}
     assert offsets(log) == [offset for offset in range(32) if offset // 2 not in lost]
     assert steps(log)[-1] == 30
-    assert len(damage.side_files(log.directory)) == 4  # Damaged batches next to each other share one side file.
+    # Recovery saves the damaged bytes in `.cut` files. Two of the five damaged batches are adjacent, and share a file.
+    assert len(damage.side_files(log.directory)) == 4
 
 
 @pytest.mark.parametrize("value", [0, 1, 61, 10_000, 2**31 - 1, 2**31, 2**32 - 1])
@@ -258,7 +259,8 @@ def test_a_reader_of_committed_records_gets_past_a_lost_marker(open_log: LogMake
         log = open_log()
         path = log.segments[0].path
         writer = Writer(log, 7)
-        writer.write(2, first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
+        # With a much older timestamp, the log would begin a new segment for the transaction marker.
+        writer.write(2, first_timestamp=now_ms())
         at = log.segments[0].size
         writer.end(marker)
         writer.write(2, first_timestamp=now_ms())

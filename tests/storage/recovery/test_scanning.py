@@ -48,7 +48,7 @@ def test_a_gap_is_real_if_the_next_batch_confirms_it(tmp_path: Path) -> None:
 
 
 def test_a_batch_with_too_large_an_offset_is_damaged(tmp_path: Path) -> None:
-    """As in the docstring of `scanning`, the offset 84 is damaged, because the third batch begins at offset 30."""
+    """The second batch has the offset 84, but the third has the smaller offset 30. So the offset 84 is damaged."""
     assert recover(segment_of(tmp_path, 0, 84, 30)) == Recovered(10, is_damaged=True, has_transactions=False)
 
 

@@ -36,9 +36,9 @@ def test_deleted_records_take_their_epochs_with_them() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 29))
 def test_epochs_match_a_list_of_the_epoch_of_each_offset(steps: list[int], epoch: int, deleted: int) -> None:
-    """The test compares the end offsets with a list of the epoch of each offset.
+    """`LeaderEpochs` returns the same epochs and end offsets as a plain list with one epoch for each offset.
 
-    In this list, an epoch equals the previous one or is greater.
+    The epochs in the list never decrease.
     """
     epochs = [sum(steps[: number + 1]) for number in range(len(steps))]
     starts = {known: epochs.index(known) for known in epochs}

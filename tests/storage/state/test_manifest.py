@@ -67,10 +67,10 @@ def compact(data: DataDirectory) -> None:
 def test_nothing_is_reported_of_files_that_nobody_changed(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, config: LogConfig, clean: bool
 ) -> None:
-    """When the broker starts, it reports no file that nobody has changed.
+    """If nobody has changed the files, the broker reports no changed file when it starts.
 
     Before a bug was fixed, the manifest contained the sizes that a segment's indexes had before the segment was closed.
-    So the broker reported these indexes.
+    These sizes were no longer correct, so the broker reported the indexes as changed.
     """
     log = data.start(config)
     for _ in range(4):
@@ -221,7 +221,9 @@ def test_aborted_records_stay_invisible_without_the_transaction_index(
     path.unlink() if damage == "deleted" else os.truncate(path, size // 2 if damage == "halved" else 0)
     assert committed_offsets(data.start()) == expected
     assert path.stat().st_size == size
-    if clean:  # After a kill, the broker rebuilds the active segment's indexes, and does not compare them.
+    # After a clean stop, the broker compares each index file with the manifest, and reports the damage. After a kill,
+    # it rebuilds the indexes of the active segment without this comparison.
+    if clean:
         assert f"{path} is missing or was changed" in caplog.text
 
 

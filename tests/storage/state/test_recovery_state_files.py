@@ -109,7 +109,9 @@ def test_a_damaged_topic_id_is_restored_from_another_partition(data: Path, parti
 @pytest.mark.parametrize("junk", JUNK)
 def test_a_damaged_identity_is_refused(data: Path, junk: str) -> None:
     (data / "meta.properties").write_bytes(JUNK[junk])
-    for _ in range(2):  # The second attempt gets the same error, because the first one released the lock.
+    # When the first attempt fails, it releases the lock of the data directory. Otherwise the second attempt would fail
+    # because of the lock, and not because of the damaged file.
+    for _ in range(2):
         with pytest.raises(DataDirectoryError, match=r"meta\.properties.*put the file back"):
             LogManager(data)
 

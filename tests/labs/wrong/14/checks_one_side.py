@@ -25,7 +25,8 @@ class Bolt:
         self.state = {}
         self.clock = [0] * partitions
         self.snapshot_clock = None
-        self.above = {}  # the counts of the tuples at or above the snapshot's clock
+        # the counts of the tuples that do not belong to the snapshot: their offsets are not below the snapshot's clock
+        self.above = {}
 
     def receive(self, partition, offset, word):
         if offset < self.clock[partition]:
