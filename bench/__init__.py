@@ -1,15 +1,16 @@
 """Benchmarks: HMB and Apache Kafka, measured on one machine.
 
-A result such as "300,000 records/s" alone says little, because it depends on the machine, on other running programs,
-and on the client. HMB's benchmarks therefore follow four rules:
-- *Side by side.* HMB and Kafka run on the same machine. Each round measures both, one after the other, and only results
-  of the same round are compared. The final result is a ratio such as `1.03 (0.98 .. 1.07)`. It contains the median of
-  all rounds, and in parentheses the smallest and the largest ratio.
+A result such as "300,000 records/s" alone says little, because it depends on the machine, on other running
+programs, and on the client. HMB's benchmarks therefore follow four rules:
+- *Side by side.* HMB and Kafka run on the same machine. Each round measures both, one after the other, and only
+  results of the same round are compared. The final result is a ratio such as `1.03 (0.98 .. 1.07)`: HMB's result
+  divided by Kafka's result. The first number is the median of all rounds. The numbers in parentheses are the
+  smallest and the largest ratio.
 - *The same client for both.* A comparison of brokers uses one client, usually Kafka's own performance tool.
-- *A run must prove its result.* For example, the run of a producer counts only if the broker's log contains all sent
-  records after the run.
-- *Every run is kept.* The file of a run contains the machine, the versions and the commit. With this information, a
-  reader can check each result and repeat the run.
+- *A run must prove its result.* For example, the run of a producer counts only if the broker's log contains all
+  sent records after the run.
+- *Every run is kept.* The file of a run contains the machine, the versions and the commit. With this information,
+  a reader can check each result and repeat the run.
 
 `hmb bench produce` runs through these modules:
     cli/bench.py                   finds the module of the command

@@ -1,10 +1,11 @@
 """HMB: a Kafka-compatible message broker that people can read.
 
-Producers send messages to a broker, and consumers read these messages from the broker. In Kafka, the broker mainly
-keeps logs: files to which messages are only appended. A producer appends record batches to the end of a log. A consumer
-reads from any offset. With the default settings, the broker changes only two fields of a batch: the base offset and the
-leader epoch in its first 16 bytes. All other bytes are the same in the producer's request, in the log's file and in the
-consumer's response.
+Producers send messages to a broker, and consumers read these messages from the broker. In Kafka, the broker
+mainly keeps logs: files to which messages are only appended. A producer appends record batches to the end of a
+log. A consumer reads from any offset. With the default settings, the broker changes only two fields of a batch:
+the base offset and the leader epoch in its first 16 bytes. (A partition's leader epoch is a number that
+increases when the partition gets a new leader.) All other bytes are the same in the producer's request, in the
+log's file and in the consumer's response.
 
 The code cites a bachelor thesis about Kafka as "thesis": *Functional Kafka* by Marc Juchli and Lorenz Wolf, 2015. The
 page `docs/bibliography.md` contains its whole title, and all other works that HMB is based on.
@@ -116,8 +117,9 @@ With acks=all, the broker sends the response only after `Log.flush` has written 
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
 this case, the module `broker/network/gathering.py` sends several responses together.
 
-A Fetch request first passes through steps 1 to 4 of the Produce tour (the list above), in which the broker reads and
-decodes the request. The Fetch tour is a list of the same kind, and begins after these four steps.
+A Fetch request first passes through steps 1 to 4 of the Produce tour (the list above), in which the broker
+reads and decodes the request. A Fetch request does not have to list all its partitions: the broker remembers
+them in a *fetch session*. The Fetch tour is a list of the same kind, and begins after these four steps.
 
 The Fetch tour consists of the functions that handle a Fetch request, in the order of their calls:
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
@@ -163,8 +165,10 @@ are in a file. The handler stores it in the field `records` of the response. The
 `protocol/primitives.py` makes it one part of the frame. In step 11, `_send_region` asks the kernel to send this region
 of the file.
 
-JoinGroup and SyncGroup requests also pass through steps 1 to 4 of the Produce tour (the first list of functions), in
-which the broker reads and decodes a request. The JoinGroup tour begins after these four steps.
+JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
+partitions. In a KIP-848 group (the new protocol), the broker assigns them. JoinGroup and SyncGroup requests
+also pass through steps 1 to 4 of the Produce tour (the first list of functions), in which the broker reads and
+decodes a request. The JoinGroup tour begins after these four steps.
 
 The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup requests, in the order of their calls:
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response

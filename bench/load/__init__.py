@@ -13,11 +13,11 @@ Read in this order:
 1. `workload`           the number of messages, their size, and the size of a batch
 2. `producers`          run the producers of Kafka 4.3.0, Kafka 0.8.2.2 and HMB; `perf_producer` is HMB's program
 3. `consumers`          run the consumers of Kafka 4.3.0 and HMB; `perf_consumer` is HMB's program
-   `exit_code` prints the errors of both programs as one line
-4. `library_client`     one client library for Python, in a process of its own
-5. `repeated_requests`  the same request on many connections
-6. `committers`         offset commits on many connections
-7. `group_members`      members of consumer groups
-8. `share_member`       a member of a share group, in a process of its own
-9. `chromium`           a browser that shows the page of a broker
+4. `exit_code`          ends a load program with exit code 1 after an error, and prints the error as one line
+5. `library_client`     one client library for Python, in a process of its own
+6. `repeated_requests`  the same request on many connections
+7. `committers`         offset commits on many connections
+8. `group_members`      members of consumer groups
+9. `share_member`       a member of a share group, in a process of its own
+10. `chromium`          a browser that shows the page of a broker
 """

@@ -1,10 +1,13 @@
 """`hmb hailstorm`: commands that run topologies, and show their state.
 
+A *topology* is a stream program of Hailstorm. Its spouts read records from topics and convert them to *tuples*.
+Its bolts process tuples, and can keep a state. Its sinks receive the results.
+
 `hmb hailstorm` has these commands:
     run         runs all processors of a topology in threads or in processes, or runs only one processor
     status      shows the state of a running topology and its processors
-    snapshots   lists the snapshots of a store
-    check       tests whether states are monoids, and whether the result depends on the order of tuples
+    snapshots   lists the snapshots (saved states) in a store: a directory or a database file
+    check       tests whether states can be merged in any order, and whether the order of records changes results
     registry    runs a registry, through which processors in separate processes find each other
     demo        runs an example of the documentation on real data, and draws the result
 

@@ -1,9 +1,10 @@
 """Commands that show what a running broker does: `hmb state`, `hmb top` and `hmb ui`.
 
-A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `hmb state` and `hmb top`
-show this state as tables. A broker that was started with `--ui` also serves a web page, which `hmb ui` opens. With the
-option -b, the three commands read the state of any broker through the broker's APIs instead. Read the modules in this
-order:
+A broker that was started with `--state PORT` serves its state over HTTP (hmb/monitoring). `hmb state` and
+`hmb top` show this state as tables. A broker that was started with `--ui` also serves a web page, which `hmb ui`
+opens. With the option -b, the three commands read the state of any broker through the broker's APIs instead.
+This state has fewer parts, because no API describes, for example, the connections of a broker. Read the modules
+in this order:
 1. `source.py`    finds the broker's state, and fetches it
 2. `views.py`     makes tables from the state: for example, a table of all groups
 3. `opened.py`    makes the table that `hmb top` shows after Enter: for example, the members of the selected group

@@ -1,4 +1,4 @@
-r"""Commands for Kafka's protocol: `hmb decode` explains the bytes of a message, and `hmb sniff` prints messages.
+"""Commands for Kafka's protocol: `hmb decode` explains the bytes of a message, and `hmb sniff` prints messages.
 
 A client and a broker exchange frames. A frame is a length of 4 bytes, followed by a request or a response. A request
 contains the number of its API, the version, and a correlation id. A response contains only the same correlation id. A
@@ -13,6 +13,7 @@ The bytes of a message pass through these modules, from left to right:
     hmb decode    hex dump or file -> hex_input -> bytes -> frames -> fields, JSON or one line
     hmb sniff     network -> proxy -> frame_streams -> frames -> fields, JSON or one line
 In the proxy, the module `readdressing` replaces the addresses of brokers in responses by addresses of the proxy.
+If the clients use TLS, the proxy needs the broker's private key and certificate (`opened_tls`).
 
 Read in this order:
 1. `frames`         a frame, and the three ways to show it: its fields, JSON, one line

@@ -19,8 +19,10 @@ one after the other. If a consumer waits for new records, only the thread of thi
 *Handlers.* Each API, such as Produce, has a handler. The handler calls functions of the domain layer (logs, groups,
 transactions), and makes a response from the results of these functions. A handler takes no lock and uses no socket.
 
-A handler returns a response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce with
-acks=0). A `Deferred` means that the response must wait, for example until records are on disk.
+A handler returns a response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce
+with acks=0). A `Deferred` means that the response must wait, for example until records are on disk. The thread
+of the connection can handle further requests before it waits for this response. A Fetch that waits for new
+records uses no `Deferred`: its handler itself waits, and so does the thread.
 
 *Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into
 the response, at the partition or the group that caused the error. If a client breaks the protocol, for example with a

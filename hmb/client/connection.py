@@ -11,12 +11,12 @@ sides support (KIP-35):
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->
 
-Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
-client then uses the versions of Kafka 0.9 or 0.8.2.
+Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection. The client then uses
+the versions of Kafka 0.9 if the broker answers a ListGroups request, and otherwise those of Kafka 0.8.2.
 
-A broker older than Kafka 0.10 closes the connection after ApiVersions. A newer broker does so, too, if it is
-shutting down. The client must not use old versions with a newer broker, because in Kafka 0.9, records have no
-timestamps and headers. So it uses the versions of Kafka 0.9 or 0.8.2 only if three conditions hold:
+A newer broker also closes the connection after ApiVersions if it is shutting down. The client must not use old
+versions with a newer broker, because in Kafka 0.9, records have no timestamps and headers. So it uses the
+versions of Kafka 0.9 or 0.8.2 only if three conditions hold:
 - The broker has never answered an ApiVersions request of this client.
 - On a second connection, the broker answers another request (ListOffsets), so it is not shutting down.
 - The client then sends ApiVersions on the second connection, and the broker closes this connection, too.

@@ -6,12 +6,17 @@ clients and the deadlines that pass. After an event, the broker may have to send
 
 A coordinator keeps its state in memory. If a change must survive a restart, the coordinator writes a record of the
 change to a topic, its *journal*. Other changes need no record. For example, each heartbeat of a member moves the end of
-the member's session to a later time. The broker has three journals:
+the member's session to a later time. If a heartbeat also changes the group (KIP-848), the coordinator writes a
+record. The broker has three journals:
     __consumer_offsets     groups and their committed offsets     compacted
     __transaction_state    transactions                           compacted
     __share_group_state    the states of share-partitions         not compacted: snapshots, then updates
 
 Producer ids have no journal: producer_ids.py reserves them in a file, in blocks of 1,000 ids.
+
+For a share-partition, the broker writes a *snapshot* of the complete state, then some hundred *updates* with
+the changes, and then the next snapshot. Compaction would keep only the last update. The broker therefore
+deletes the records that are older than the newest snapshots.
 
 After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
 of each key. (The word *journal* comes from HMB. Kafka has no common word for these topics.)

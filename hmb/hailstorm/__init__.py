@@ -11,11 +11,13 @@ each state is a *commutative monoid*: two states can be merged, and neither the 
 merges changes the result. Second, Hailstorm describes a point in the topics by a *clock*, which contains one
 offset for each partition. On every processor, a snapshot at clock C includes exactly the tuples that come from
 records below the offsets in C. To take such a snapshot, the processors do not have to stop at the same time.
+Each tuple carries the partition and the offset of its record. During the snapshot, a bolt with a state keeps
+the tuples from all other records waiting until its state at C is complete.
 
-A *clock* contains one offset for each partition. After a crash, Hailstorm goes back to the newest clock C at
-which every processor has a snapshot, and all processors load these snapshots. The loaded states include every
-record below the offsets in C, and no other record. The spouts, which read the topics, then continue at the
-offsets in C. So each record counts exactly once, and Hailstorm does not need a transaction for each step.
+After a crash, Hailstorm goes back to the newest clock C at which every processor has a snapshot, and all
+processors load these snapshots. The loaded states include every record below the offsets in C, and no other
+record. The spouts, which read the topics, then continue at the offsets in C. So each record counts exactly once
+in the states, and Hailstorm does not need a transaction for each step.
 
 The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
 partitions. In a snapshot with the clock C, each bolt stores its state at C. The states of all bolts go to the snapshot
@@ -28,9 +30,8 @@ store:
     snapshot store:          count-0 at C, count-1 at C, topn-0 at C
 
 One more component, the *negotiator*, decides when the topology takes a snapshot. It also chooses the clock of
-the snapshot: one offset for each partition. The negotiator writes these decisions as one value, the *master
-state*, into the *registry*, a small store of shared values. Every spout, bolt and sink reads the master state
-in the registry.
+the snapshot. The negotiator writes these decisions as one value, the *master state*, into the *registry*, a
+small store of shared values. Every spout, bolt and sink reads the master state in the registry.
 
 The smallest Hailstorm program counts the words of the topic `lines`:
     import hmb

@@ -34,10 +34,12 @@ sums gets 11 or 7, which is not exact. A second bolt that keeps only the last ru
 
 A bolt can receive running values from another bolt, for example the new count of a word after each occurrence. Its
 results are exact only if its state depends on nothing except the *last* value of each key. Two kinds of states are
-exact. `Newest` keeps the value with the highest version. `Max` and `TopN` keep the largest values, and are exact if the
-value of each key never becomes smaller. For example, `TopN` of running means is not exact, because a mean can become
-smaller. Sums, counts and means of running values are never exact, because they depend on every value, not only on the
-last. The function `hailstorm.check` finds bolts whose results are not exact.
+exact. `Newest` keeps the value with the highest version. The version is a number that the topology computes, and
+that grows with each value of a key. For a running mean, it can be the number of averaged values. `Max` and `TopN`
+keep the largest values, and are exact if the value of each key never becomes smaller. For example, `TopN` of
+running means is not exact, because a mean can become smaller. Sums, counts and means of running values are never
+exact, because they depend on every value, not only on the last. The function `hailstorm.check` finds bolts whose
+results are not exact.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
 merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends

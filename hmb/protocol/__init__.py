@@ -3,9 +3,10 @@
 A client and a broker exchange *frames* over TCP. A frame is a length, followed by a *message*. A message is a request
 or a response, and begins with a header.
 
-Each API (Produce, Fetch, Metadata, ...) has one kind of request and one kind of response, and both exist in many
-versions. The bytes of a message contain no names and no types of fields. So the client and the broker must know the
-layout of each version:
+Each API (Produce, Fetch, Metadata, ...) has one kind of request and one kind of response, and both exist in
+many versions. HMB does not have all of Kafka's APIs: for example, `Vote`, which only controllers use, is
+missing. The bytes of a message contain no names and no types of fields. So the client and the broker must know
+the layout of each version:
     frame     | int32 size | header | body |
     header    | int16 API key | int16 version | int32 correlation id | client id |      (of a request)
     body      | the fields of this version, one after the other |

@@ -13,11 +13,13 @@ HMB, a load stores records and offsets in one directory DIR, and a commit rename
     DIR/_tmp-00000003/...               a run that is not committed: still in progress, or ended by a crash
     DIR/_lock                           locked while a load runs
 
-Mechanism: each call of the function `load` is a *load*. It writes the records to one or more folders in the directory
-DIR. Each folder is a *run*: it contains one range of offsets of each partition. A file in the folder, the *manifest*,
-contains the start and the end of these ranges. A load first locks DIR and deletes the folders of runs that were not
-committed. The new run starts at the end offsets in the newest manifest. The load writes the records and the manifest of
-the new run to the folder `_tmp-N`, and syncs them. The load then renames the folder to `run=N`, and syncs DIR.
+Mechanism: each call of the function `load` is a *load*. It writes the records to one or more folders in the
+directory DIR. Each folder is a *run*: it contains one range of offsets of each partition, and together at most
+`records_per_run` records (by default, 10 million). If more records are waiting, the load writes several runs. A
+file in the folder, the *manifest*, contains the start and the end of the ranges. A load first locks DIR and deletes
+the folders of runs that were not committed. The new run starts at the end offsets in the newest manifest. The load
+writes the records and the manifest of the new run to the folder `_tmp-N`, and syncs them. The load then renames the
+folder to `run=N`, and syncs DIR.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load

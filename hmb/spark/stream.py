@@ -28,17 +28,19 @@ In some cases, the query cannot read all records. The reader then reports data l
 - The query must continue at an offset below the log start offset. The records at this offset have been deleted.
 - The query must continue at an offset above the log end offset. The topic has been deleted and created again.
 
-With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to 99 of
-a topic. The topic is deleted and created again, and now contains 10 records. The query then reads the new log from its
-start. Spark's Kafka connector would skip these 10 records.
+With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to
+99 of a topic. The topic is deleted and created again, and now contains 10 records. The new log is shorter than the
+part that the query has read, so the query reads it from its start. Spark's Kafka connector would skip these 10
+records.
 
 A topic that is deleted and created again can soon have more records than the old topic had. The reader then
 cannot notice the change from the log end offset. Instead, it compares topic ids: the new topic has a new id.
 The reader can do this only while the query runs. With failOnDataLoss=false, the query logs a warning and
 continues at the same offset. Spark's Kafka connector does not check topic ids.
 
-If a topic is deleted and created again, the query does not go back to offset 0 of the new topic. The reason is
-that Spark can repeat a batch, and the repeated batch must contain the same records.
+In this case, the new log is not shorter than the part of the old log that the query has read. The query therefore
+does not go back to offset 0 of the new topic. The reason is that Spark can repeat a batch, and the repeated batch
+must contain the same records.
 
 Suppose that the checkpoint contains a batch with the offsets 100 to 149, and that the topic is created again.
 If the reader went back to offset 0, it would read the offsets 0 to 149 of the new topic. After a crash, Spark

@@ -11,9 +11,10 @@ Example: the log ends at 16,100 and a producer sends 10 records. The records get
 log then ends at 16,110. If the active segment is full, the log first *rolls*: it closes the active segment and starts
 segment 16100.
 
-In Kafka, other brokers (followers) must copy a record before consumers can read it. HMB has no followers, so consumers
-can read a record as soon as it is appended. After `flush` has returned, the records survive a power cut
-(group_commit.py). The functions in cleanup/ delete and replace segments.
+In Kafka, other brokers (followers) must copy a record before consumers can read it. HMB has no followers, so
+consumers can read a record as soon as it is appended. After `flush` has returned, the records survive a power cut
+(group_commit.py). By default, the response to a Produce request with acks=all waits for this. The functions in
+cleanup/ delete and replace segments.
 
 Source: Juchli and Wolf's thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """

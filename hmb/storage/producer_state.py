@@ -34,9 +34,8 @@ Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. 
 users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
 with many short-lived producers needs more memory.
 
-The log forgets a producer some time after the producer's last append. The log measures this time with the broker's
-clock. It does not use the timestamps in the batches, because a client may set them to any value, for example to last
-year.
+The log measures the 24 hours with the broker's clock. It does not use the timestamps in the batches, because a
+client may set them to any value, for example to last year.
 
 A batch on disk does not contain the time at which the broker appended it. After a start, the broker therefore uses its
 start time as the append time of all these batches. This time may be too late, but never too early. So the log never
@@ -57,11 +56,13 @@ state after all batches below `<offset>`:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-As in Kafka, the timestamp of a producer is the greatest timestamp in its last batch. If its last write is a marker, it
-is the time in this marker. Snapshots and the response to DescribeProducers contain this timestamp, and not the time of
-the append. They also contain the producer's last sequence number, and snapshots contain its last offset. Both numbers
-are -1 if the producer has written no batch with its newest epoch. The first offset of the current transaction is -1 if
-the producer has no open transaction.
+As in Kafka, the timestamp of a producer is the greatest timestamp in its last batch. If its last write is a
+marker, it is the time in this marker. Snapshots and the response to DescribeProducers contain this timestamp, and
+not the time of the append. They also contain the producer's last sequence number, and snapshots contain its last
+offset. Both numbers are -1 if the producer has written no batch with its newest epoch. The offset delta is the
+last offset minus the first offset of the producer's last batch. The coordinator epoch comes from the producer's
+last marker. With it, the log refuses later markers of an outdated transaction coordinator. The first offset of the
+current transaction is -1 if the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """

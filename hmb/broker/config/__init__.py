@@ -1,8 +1,9 @@
 """The settings of the broker, of topics and of groups. Their names are the names that Kafka uses.
 
-A user can set the value of a setting in several places. The broker searches these places in this order, and uses the
-first value that it finds: the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment
-variable, the file server.properties. If no place contains a value, the broker uses the default.
+A user can set the value of a setting in several places. The broker searches these places in this order, and
+uses the first value that it finds: the dynamic settings (`hmb configs alter`), the option `-X name=value`, an
+environment variable, the file server.properties. If no place contains a value, the broker uses the default. A
+dynamic setting of one broker overrides a dynamic setting of all brokers.
 
 The response to a `DescribeConfigs` request shows where each value comes from. The value of a broker setting has
 one of four sources:

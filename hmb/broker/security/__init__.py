@@ -8,9 +8,9 @@ Read in this order:
 1. `settings.py`         the security of each listener, from `server.properties`
 2. `tls.py`              the socket of an encrypted connection
 3. `login.py`            the login of a connection, from SaslHandshake to the principal
-4. `scram.py`            the broker's side of SCRAM, a state machine
+4. `scram.py`            the broker's side of SCRAM, a login in which no password is sent
 5. `users.py`            the credentials of users for SCRAM
-6. `store.py`            the file of users, ACLs and quotas
+6. `store.py`            the file `security.checkpoint`, which contains users, ACLs, quotas and tokens
 7. `acls/`               what a user may do
 8. `tokens/`             logins with a token instead of a password
 9. `quotas/`             how much a user may use
@@ -25,5 +25,5 @@ You can skip these modules in a first reading:
 - `first_user.py`        creates a user before the broker's first start
 - `decoys.py`            the answers to SCRAM logins of unknown users
 - `jaas.py`              reads the users of PLAIN from JAAS lines, which are settings in Java's format
-- `metadata_records.py`  the format of users, ACLs, quotas and tokens in the file `security.checkpoint`
+- `metadata_records.py`  the records in the file `security.checkpoint`
 """

@@ -1,10 +1,13 @@
 """The topics of the broker: their names, ids, partitions and settings.
 
-A topic has a name, a unique id, and one log for each partition. A topic can also have its own settings, which override
-the broker's settings. The settings of the topics are in the file `topics.json`.
+A topic has a name, a unique id, and one log for each partition. A topic can also have its own settings, which
+override the broker's settings. The file `topics.json` contains the name, the number of partitions and the
+settings of each topic. The id of a topic is in a file `partition.metadata` in the directory of each of its
+logs.
 
 Each log is a directory. The broker finds the logs by the names of these directories: `orders-0` contains the log of
-partition 0 of the topic `orders`.
+partition 0 of the topic `orders`. If `topics.json` lists a partition that has no directory, the broker creates the
+directory when it starts. If a directory belongs to no listed topic, the broker adds the topic to the list.
 
 Read in this order:
 1. `topic.py`            one topic

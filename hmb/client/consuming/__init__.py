@@ -1,9 +1,12 @@
 """The consumer: it fetches batches from brokers before the application asks for their records.
 
-The problem: an application could process all fetched records before the consumer fetches the next records. But then the
-application would often wait for the network. So the consumer always keeps one request to each leader in flight, even
-while the application processes records. The drawing shows the objects that a call of `poll` uses. Before this call, the
-application has read the records up to offset 12. The consumer has already fetched the records up to offset 19:
+The problem: an application could process all fetched records before the consumer fetches the next records. But then
+the application would often wait for the network. So the consumer always keeps one request to each leader in flight,
+even while the application processes records. The consumer has no extra thread for this: `poll` sends the next
+request, and the leader prepares the response in the meantime. The consumer reads a response only after the
+application has received all buffered records, so a slow application does not fill the memory. The drawing shows the
+objects that a call of `poll` uses. Before this call, the application has read the records up to offset 12. The
+consumer has already fetched the records up to offset 19:
     poll()
       GroupReading      learns from the group which partitions to read, and from which committed offsets
       Discovery         finds the topics and partitions of the subscription

@@ -17,9 +17,11 @@ In the *consumer* protocol (KIP-848), the coordinator itself assigns the partiti
 request, the heartbeat. The heartbeat contains the member's subscription and the partitions that the member owns. The
 response contains the partitions that the member must own next.
 
-The code of the consumer is the same for the classic protocol and for the consumer protocol. `Consumer.poll` calls
-`GroupMembership.poll`. If the partitions of the consumer change, `GroupMembership.poll` calls the consumer's
-`on_assigned`, `on_revoked` or `on_lost`.
+The code of the consumer is the same for the classic protocol and for the consumer protocol. `Consumer.poll`
+calls `GroupMembership.poll`. If the partitions of the consumer change, `GroupMembership.poll` calls a method of
+the consumer. It calls `on_assigned` for new partitions. It calls `on_revoked` for partitions that the member
+must give up: it still owns them, and can commit their offsets. It calls `on_lost` for partitions that other
+members may already own.
 
 Read the modules in this order:
 1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.

@@ -20,8 +20,10 @@ These words have a special meaning in this package:
   batches and returns them. In Kafka, the leader of a due batch is *ready*, and the sender *drains* the batch
   from its queue.
 - A batch is *in flight* from the moment when the producer sends it until the response arrives. The *window* of
-  a partition limits how many of its batches are in flight at the same time. While the window is 0, the producer
-  sends no batch of the partition. Kafka calls such a partition *muted*.
+  a partition limits how many of its batches are in flight at the same time. After a batch has
+  failed, the window is 0 until no batch of the partition is in flight. Meanwhile, the producer sends no batch of
+  the partition. Then it decides whether each failed batch is given up, split or sent again. Kafka calls such a
+  partition *muted*.
 - A batch is *completed* when its result is final. Either the broker has written it, or the producer has *given
   it up*: the producer reports an error, and does not send the batch again. Kafka calls a completed batch
   *done*.

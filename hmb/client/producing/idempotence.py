@@ -19,12 +19,10 @@ Two problems arise when the producer gives a batch up. First, the sequence numbe
 broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
 may write this copy later.
 
-When the producer has given up a batch, two problems remain. Its sequence numbers are missing, and a late copy
-of it may still be written. A new *producer epoch*, a number in each batch, solves both (KIP-360). For the next
-batch of the partition, the producer increases the epoch by one, and begins again with the sequence number 0.
-The broker then does not wait for the missing numbers. If a copy of the old batch arrives late, the broker
-rejects the copy, because its epoch is too low. The producer increases the epoch itself, without a request to a
-broker.
+A new *producer epoch*, a number in each batch, solves both problems (KIP-360). For the next batch of the
+partition, the producer increases the epoch by one, and begins again with the sequence number 0. The broker then
+does not wait for the missing numbers. If a copy of the old batch arrives late, the broker rejects the copy,
+because its epoch is too low. The producer increases the epoch itself, without a request to a broker.
 
 If the broker has certainly rejected a batch, the producer can give up the batch without a new epoch. No copy of
 the batch can be written later. So the next batch gets the sequence numbers of the rejected batch.
@@ -44,16 +42,22 @@ four cases:
   a new epoch. The batches between A and B keep their old numbers and the old epoch. If the producer sends one
   of them again and the broker has already written it, the broker drops or rejects the copy.
 
+Here is an example of the last case. The batches 1 to 4 are in flight, and the responses to 1 and 2 get lost. The
+broker has rejected 3 and 4. The producer gives up batch 1, so A is batch 1, and B is batch 3. Batch 2 keeps its
+numbers, and 3 and 4 get new numbers in a new epoch.
+
 A broker that knows no batch of a producer accepts any sequence number. Suppose that the producer sends its
 first two batches together, and the first one is lost. The broker would then accept the second batch, although
 the first one is missing. To prevent this, the producer sends one batch of a partition, and waits until the
 broker has written it. Only then can several batches be in flight. After each change of the epoch, the producer
 begins with one batch again. Batches with different epochs are never in flight together.
 
-There is one case in which the order of batches can change. A broker forgets a producer that has sent nothing
-for a day (`producer.id.expiration.ms`). Suppose that this producer then sends two batches together. The broker
-may reject the first batch, but accept the second one. The producer sends the first batch again, so the broker
-writes it after the second one. But the broker still writes each batch only once.
+There is one case in which the order of batches can change. A broker forgets a producer that has sent nothing for
+a day (`producer.id.expiration.ms`). Suppose that this producer then sends two batches together. The broker may
+reject the first batch for another reason, for example because too few replicas are in sync. A moment later, this
+reason may no longer exist. The broker then writes the second batch, because it accepts any sequence number of a
+producer that it does not know. The producer sends the first batch again, so the broker writes it after the second
+one. But the broker still writes each batch only once.
 
 A broker remembers the last five batches of each producer, and can recognize only copies of these batches. The producer
 therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent

@@ -3,7 +3,9 @@
 One member, the leader, decides which member reads which partitions. Each member sends metadata, for example its list of
 topics. The group protocol does not interpret this metadata. (Only the expiry and the deletion of committed offsets read
 the names of topics in it: see group_expiry.py.) The coordinator collects the members, elects one of them as the leader,
-and sends the metadata of all members to the leader. The leader returns the assignment, and the coordinator sends each
+and sends the metadata of all members to the leader. It
+also chooses an assignor that all members support, for example "range". (In JoinGroup, an assignor is called a
+*protocol*.) The leader returns the assignment, and the coordinator sends each
 member its part:
     member A                       coordinator                        member B
     JoinGroup      ------------->  Empty -> PreparingRebalance

@@ -12,21 +12,22 @@ caller (group_runner.py) does the following:
 A client becomes a member of a group in these steps:
 1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new
    member id (KIP-394). This id is *pending* until the client uses it to join.
-2. The client sends JoinGroup with the new id. The coordinator responds when all members have joined. Each
-   response names the generation, the protocol and the leader. Only the leader also gets the metadata of all
-   members.
+2. The client sends JoinGroup with the new id. It joins the current rebalance, or starts one. The coordinator
+   responds when all members have joined. Each response names the generation, the protocol and the leader. Only
+   the leader also gets the metadata of all members.
 3. The leader assigns the partitions to the members, and sends the assignment in SyncGroup. The other members
    send SyncGroup without an assignment. The coordinator responds to each member with its own partitions.
-4. Each member sends heartbeats to keep its session alive. If a response contains the error
-   REBALANCE_IN_PROGRESS, the member sends JoinGroup again.
+4. Each member sends heartbeats to keep its session alive. A new rebalance starts, for example, if another client
+   joins or a member is removed. The next response then contains the error REBALANCE_IN_PROGRESS, and the member
+   sends JoinGroup again.
 
 With cooperative rebalancing (KIP-429), the members also send JoinGroup and SyncGroup, but they keep their partitions
 during a rebalance. In a first rebalance, a member gives up the partitions that must move. In a second rebalance, other
 members receive these partitions.
 
-For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the member id
-"app-6f1c...". The consumer joins again with this id. The response to this second JoinGroup comes after an initial delay
-of 3 s and contains generation 1.
+For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the
+member id "app-6f1c...". The consumer joins again with this id. Then the group waits 3 s, so that other consumers
+can join the same generation. The response to the second JoinGroup contains generation 1.
 
 Invariant: a rebalance does not remove a member that sends its requests in time, unless the group has more than
 `group.max.size` members. The coordinator removes a member id only in these cases:

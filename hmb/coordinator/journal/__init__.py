@@ -16,8 +16,10 @@ and one sync. This technique is called *group commit*. The journal has two metho
               lock of a group.
     write     returns when the records are written. It first waits for the partition's `write_lock`. The thread that
               gets the lock writes all queued records, also those of other threads, usually as one batch. It syncs
-              the batch if `log.flush.acks.all` is true. Then it calls the function `apply` of each queue entry, in
-              the order of the queue. The other threads find that their records are written, and return at once.
+              the batch if `log.flush.acks.all` is true (the default). If it is false, the records are written to
+              the log's file, but the disk may not have them yet. Then the thread calls the function `apply` of
+              each queue entry, in the order of the queue: it changes the coordinator's state in memory. The other
+              threads find that their records are written, and return at once.
 
 The thread that writes the queue starts a new batch when the next records do not fit into the current batch. A
 queue entry that belongs to a transaction always gets a batch of its own.

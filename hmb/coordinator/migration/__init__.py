@@ -27,13 +27,14 @@ For example, the classic group "readers" is in generation 7. Consumers A and B r
    assignment: partition 1 moves from B to C.
 3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because the group is now in
    epoch 8.
-4. B uses an eager assignor such as "range", so it gives up all its partitions before it joins again. B sends
-   JoinGroup. The response contains generation 8, which is the member epoch of B.
+4. A and B use an eager assignor such as "range". B therefore gives up all its partitions before it joins again.
+   B sends JoinGroup. The response contains generation 8, which is the member epoch of B.
 5. B sends SyncGroup. The response contains no partitions. C receives partition 1 with its next heartbeat. A
-   also joins again, and keeps partition 0.
+   also gives up its partition and joins again. It gets partition 0 back, because its target has not changed.
 6. The example can end in two ways. In the first, A and B restart with the KIP-848 protocol, one after the
    other. In the second, C leaves, and A and B form a classic group again. The group epoch does not increase
-   when C leaves, so the classic group starts with generation 8. A and B then join again.
+   when C leaves, so the classic group starts with generation 8. It begins a rebalance at once, so A and B join
+   again and form generation 9.
 
 A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
 their target assignments in steps, as in every KIP-848 group.

@@ -1,9 +1,11 @@
 """Share groups: several members read one partition together, and acknowledge each record (KIP-932).
 
-In a consumer group, a partition has one owner, and the group stores one committed offset for the partition. One slow
-record therefore delays all later records of its partition. A *share group* works like a queue. Several members read the
-same partition, and the broker delivers each record to one of them. A member acknowledges each record separately: it
-accepts, releases or rejects the record. If a member crashes, the broker delivers the member's records to other members.
+In a consumer group, a partition has one owner, and the group stores one committed offset for the partition. One
+slow record therefore delays all later records of its partition. A *share group* works like a queue. Several members
+read the same partition, and the broker delivers each record to one of them. A member acknowledges each record
+separately. It accepts the record, releases it (the broker delivers it again) or rejects it (the group never
+delivers it again). A member that needs more time can renew its lock on the record. If a member crashes, the broker
+delivers the member's records to other members.
 
 A partition that a share group reads is a *share-partition*. This package has two parts. The first part handles
 heartbeats, and assigns partitions to the members of a group. The second part handles fetches and acknowledgements, and

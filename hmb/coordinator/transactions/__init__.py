@@ -3,7 +3,9 @@
 A producer with a *transactional id* appends records to several partitions. A consumer that reads only committed records
 must see all of these records or none. The coordinator first writes its decision, commit or abort, as one record to its
 journal `__transaction_state`. Then the coordinator appends a *marker* with this decision to each partition. The marker
-shows the readers of a partition whether the transaction was committed. For example:
+shows the readers of a partition whether the transaction was committed. In transaction version 2, the
+leader of a partition adds it to the transaction at the first Produce, so the producer sends no AddPartitions.
+This drawing shows version 1:
     producer                       coordinator                         partitions weather-0, weather-1
     InitProducerId  ------------>  Empty            journal: producer 7, epoch 0
     AddPartitions   ------------>  Ongoing          journal: weather-0, weather-1
@@ -17,9 +19,10 @@ journal, the decision to commit is not lost: after the restart, the broker write
 not in the journal yet, the transaction is still Ongoing after the restart, and the producer can continue it. If the
 producer does not continue, the coordinator aborts the transaction after the transaction timeout.
 
-The *epoch* of a producer id protects against zombies: old producers that still send requests after a new producer has
-replaced them. When a new producer starts with the same transactional id, the epoch changes from 0 to 1. The broker then
-rejects every request with epoch 0, and so every request of the old producer.
+The *epoch* of a producer id protects against zombies: old producers that still send requests after a new
+producer has replaced them. When a new producer starts with the same transactional id, the epoch changes from 0
+to 1. The broker then rejects every request with epoch 0, and so every request of the old producer. In
+transaction version 2, the epoch also increases at the end of each transaction.
 
 Read the modules of this folder in this order:
 - `states`               the states of a transactional id, the events, and the table of all transitions

@@ -13,28 +13,30 @@ The check of a topology finds the mistakes of its bolts, and five more kinds of 
 - The topology does not run, or it fails in some order of events.
 - A spout or a bolt gets no tuple, so the check cannot test it. For example, the topic of a spout is empty, or `convert`
   returns None for every record.
-- A spout drops more than 25 % of its records, because they are late. Perhaps `event_time` returns seconds, not ms.
+- A spout drops more than 25 % of its records. It drops a record whose event time is too far before the newest event
+  time of the partition (`allowed_lateness`). Perhaps `event_time` returns seconds, not ms.
 - A bolt has several instances, and two tuples with the same key can go to different instances. Each instance then
   computes only a part of the result for this key.
 - The result depends on the order of events. The check simulates the topology many times, with different orders of
   events and with crashes. All runs must end with the same states. A mistake of this kind: bolt A sends its current
   count after each tuple, and bolt B adds these counts. The sum depends on the order in which A receives the tuples.
 
-**Windows.** A bolt drops a window when a snapshot begins after the end of the window. Snapshots begin at different
-moments in different runs. So at the end of two correct runs, different windows can still be open. But the *content* of
-each window must be the same in all runs. In each run, the check stores the content of a window when the bolt drops the
-window. If a window is still open at the end of the run, the check stores its content then. The check compares the
-stored contents of all runs.
+**Windows.** A bolt *closes* a window when a snapshot begins after the end of the window: the bolt then drops
+the window and its content. Snapshots begin at different moments in different runs. So at the end of two correct
+runs, different windows can still be open. But the *content* of each window must be the same in all runs. In
+each run, the check stores the content of a window when the bolt drops the window. If a window is still open at
+the end of the run, the check stores its content then. The check compares the stored contents of all runs.
 
 **Functions that remember.** A function must not remember earlier tuples, for example in a global dict. After a crash,
 Hailstorm restores the states from a snapshot, but it cannot restore this dict. A replay then adds the same tuples to
 the dict again. To find this mistake, the check calls `convert`, `lift` and `transform` twice with the same argument. It
 reports a problem if the second result differs from the first. If both results are equal, it cannot find the mistake.
 
-**Late tuples.** A tuple is late at a bolt if the bolt has already closed the windows of the tuple. In a real run, a
-partition can have no records for a while. A bolt then closes windows without waiting for this partition, so the next
-tuples of this partition can be late. In the simulation, a bolt always waits for all partitions. A tuple can then be
-late for only one reason: the bolt's function `time` returns an earlier time for the tuple than the function
+**Late tuples.** A spout drops late records, so a bolt does not receive their tuples. But a tuple can also be
+late at a bolt: the bolt has already closed all windows of the tuple. In a real run, a partition can have no
+records for a while. A bolt then closes windows without waiting for this partition, so the next tuples of this
+partition can be late. In the simulation, a bolt always waits for all partitions. A tuple can then be late at
+the bolt for only one reason. The bolt's function `time` returns an earlier time for the tuple than the function
 `event_time` of the spout. The check reports such a bolt.
 
 An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.

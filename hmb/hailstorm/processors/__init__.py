@@ -34,11 +34,12 @@ the tuples below C. A bolt has one state S. The function `lift(t)` turns one tup
        while A is saved            B = merge(B, lift(t)), outputs computed from merge(A, B)
     5. A is saved                  S = merge(A, B)
 
-The protocol in the Hailstorm paper has an error. A snapshot at clock C must depend only on tuples below C: on
-tuples from records below the offsets in C. But in the paper, a bolt computes each output from *all* tuples that
-it has received so far. Suppose that a tuple above C arrives before a tuple below C. The output for the second
-tuple then depends on both tuples, but counts as a tuple below C. So the next bolt merges this output into its
-snapshot, and this snapshot is wrong.
+The Hailstorm paper has two errors in its snapshots. In the first one, the spouts resume too early (see
+`hmb.hailstorm.negotiator`). The second one is in the outputs of a bolt. A snapshot at clock C must depend only
+on tuples below C: on tuples from records below the offsets in C. But in the paper, a bolt computes each output
+from *all* tuples that it has received so far. Suppose that a tuple above C arrives before a tuple below C. The
+output for the second tuple then depends on both tuples, but counts as a tuple below C. So the next bolt merges
+this output into its snapshot, and this snapshot is wrong.
 
 During a snapshot at clock C, a bolt of HMB first processes the tuples below C: the tuples from records below
 the offsets in C. A tuple above C must wait until all tuples below C have been processed. So it cannot change

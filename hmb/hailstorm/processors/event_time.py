@@ -1,9 +1,12 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
-A *low water mark* contains an offset for each partition: the sender will send no more tuples from records below this
-offset. But a window ends at an event time, not at an offset. The spout of a partition therefore also computes an event
-time, the *time mark*. Only the spout can do this, because only the spout reads all records of the partition in order.
-The spout uses these definitions:
+This module uses three terms. A *low water mark* contains offsets. A *time mark* is an event time of one partition.
+A *watermark* is an event time of a bolt, made from these time marks.
+
+A low water mark contains an offset for each partition: the sender will send no more tuples from records below this
+offset. But a window ends at an event time, not at an offset. The spout of a partition therefore also computes a
+time mark. Only the spout can do this, because only the spout reads all records of the partition in order. The
+spout uses these definitions:
     newest(p, o)       the largest event time of the records of partition p below offset o
     late               a record is late if its event time is before newest(p, o) - allowed lateness. The spout drops
                        late records, counts them, and logs a warning.
@@ -14,14 +17,12 @@ partitions, or on the speed of the processors. So in every replay, the spout dro
 batch job that uses the same rule drops the same records, too. There is one exception: if a partition was idle, a bolt
 can drop tuples of its next records.
 
-A spout sends a *time mark* with its tuples. The time mark is an event time: the spout will send no more tuples with
-earlier event times. A bolt keeps the newest time mark of each sender. For each partition, the bolt sends the minimum of
-these marks to the next processors.
+A spout sends the time mark with its tuples. A bolt stores the newest time mark of each sender and partition. For
+each partition, the bolt sends the minimum of these marks to the next processors.
 
-The *event-time watermark* of a bolt is a time: the bolt expects no more tuples with earlier event times. A bolt stores
-the newest time mark of each sender and partition, and the watermark is the earliest of these time marks. The time marks
-of idle partitions do not count. If all partitions are idle, the watermark does not change. The watermark never goes
-back.
+The *event-time watermark* of a bolt is the earliest of the time marks that the bolt stores. The bolt expects no
+more tuples with earlier event times. The time marks of idle partitions do not count. If all partitions are idle,
+the watermark does not change. The watermark never goes back.
 
 **Idle partitions.** The watermark could never pass the time mark of a partition without new records. So if a spout
 finds no record for `idle_after` seconds, it sends the time mark IDLE, which is later than all event times. When the

@@ -5,11 +5,13 @@ outputs the target already contains. Suppose that the sink crashes and restarts.
 sink reads the clock from the target, and does not write these outputs again. If the transaction has not committed, the
 outputs are still in the snapshot of the sink, and the sink writes them now.
 
-A target stores two things: the outputs of a sink, and a *clock*. The clock contains one offset for each partition that
-the topology reads. The outputs of all records below these offsets are in the target. There are three kinds of targets.
-The first two are in the module `database`, and the third is in the module `topic`:
-    DatabaseTarget    tables of the user and a table `hailstorm_clock`, in any database with a DB-API module
-    SqliteTarget      the same tables in an SQLite file. The target writes each output with one SQL statement.
+A target stores two things: the outputs of a sink, and a *clock*. The clock contains one offset for each
+partition that the topology reads. The outputs of all records below these offsets are in the target. There are
+three kinds of targets. The first two are in the module `database`, and the third is in the module `topic`:
+    DatabaseTarget    tables of the user and a table `hailstorm_clock`, in any database with a DB-API module. The user
+                      passes two functions: one opens a connection, the other one writes outputs.
+    SqliteTarget      the same tables in an SQLite file. The user passes no functions, but the path of the file and an
+                      SQL statement. The target executes this statement for each output.
     TopicTarget       a topic of HMB or Kafka. One transaction writes the outputs as records, and commits the clock as
                       the offsets of a consumer group. Consumers of the topic must use the isolation level
                       read_committed.

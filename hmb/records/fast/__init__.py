@@ -25,10 +25,11 @@ The module `batch_check` decodes no records. It checks batches after a crash. It
 The module `raw_records` is only a little faster than `hmb.records.record`, but it uses less memory, because it does not
 copy the values.
 
-All fast decoders except `raw_records` work in the same way. Such a decoder can decode only *plain* records:
-records without unusual lengths or numbers. Nearly all batches contain only plain records. When the decoder
-finds a record that is not plain, it stops. The caller then uses a slower decoder for all records of the batch.
-Each fast decoder has its own slower decoder:
+All fast decoders except `raw_records` work in the same way. Such a decoder can decode only *plain* records.
+Each decoder has its own limits for the lengths and numbers in a plain record. For example, a plain record of
+`consumer_records` has at most 8,191 bytes after its length field. Nearly all batches contain only plain
+records. When the decoder finds a record that is not plain, it stops. The caller then uses a slower decoder for
+all records of the batch. Each fast decoder has its own slower decoder:
     after `consumer_records`   the readable decoder, `hmb.records.record`
     after `compaction`         `raw_records`, which can decode all records
     after `columns`            `consumer_records`

@@ -4,8 +4,14 @@ Kafka's state files are text files without checksums. They contain offsets of ea
 of the data directory, and the id of each topic. To change a state file, the broker replaces the whole file atomically.
 So if the broker crashes during the change, the file has either its old or its new content.
 
-HMB writes a checksum of each state file into an extra file, the manifest. When the broker starts, it compares each
-state file with its checksum. So the broker notices if another process has changed the file.
+HMB writes checksums of each state file into an extra file, the manifest. Before the broker replaces a state
+file, it writes the checksums of the old and of the new content into the manifest. After a crash, the file has
+one of these two contents. When the broker starts, it compares each state file with these checksums. If neither
+checksum matches, another process has changed the file, or the file is damaged.
+
+The broker does not use such a file. It can continue without some files. For example, it computes the leader
+epochs of a log again, and logs an error. Without other files, such as `topics.json`, the broker does not start,
+and the error says what the user can do.
 
 For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. This line means: in partition 0 of
 the topic `events`, all records at offsets below 1,234 are on disk.

@@ -1,8 +1,9 @@
 """The manifest: the sizes and checksums of the broker's files. A mismatch shows that a file has changed.
 
-A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in `log-start-offset-checkpoint`
-changes, a log starts at a wrong offset and may hide records. If a segment file is lost, it looks like a segment that
-retention has deleted. So the broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores.
+A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in a checkpoint file changes,
+a log may hide records. If a segment file is lost, it looks like a segment that retention has deleted. So the
+broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores. If a file differs, the
+broker logs this. It can check a segment and rebuild an index, but it does not start with wrong topics or settings.
 
 The file `hmb-manifest` contains one entry in each line. An entry begins with the CRC-32C of the rest of its line. Then
 follow the kind of the entry, for example `topic`, and the fields of this kind. For example:

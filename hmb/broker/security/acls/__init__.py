@@ -1,8 +1,12 @@
 """Authorization: the broker decides whether a user may perform an operation on a topic, a group or the cluster.
 
-An *access control entry* (ACL) permits or forbids one operation, for example: `User:alice` may READ the topic `orders`.
-The broker stores the ACLs of all users. Before a handler runs, a guard asks the authorizer about the resources that the
-request names. The guard refuses the forbidden part of the request with an error code, and the handler gets the rest:
+An *access control entry* (ACL) permits or forbids one operation, for example: `User:alice` may READ the topic
+`orders`. The broker stores the ACLs of all users. An ACL that forbids an operation overrides all ACLs that permit
+it. If no ACL matches, the operation is forbidden. (For a resource without any ACL, the setting
+`allow.everyone.if.no.acl.found` decides.) A super user may perform every operation.
+
+Before a handler runs, a guard asks the authorizer about the resources that the request names. The guard refuses the
+forbidden part of the request with an error code, and the handler gets the rest:
     request -> guard (guards.py) -> the permitted part -> handler -> response
                   |                                                    ^
                   `-> the forbidden part -> error codes (refusal.py) --'

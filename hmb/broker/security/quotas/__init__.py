@@ -15,9 +15,13 @@ At the rate of the quota, these bytes take 15 s, so the client must wait for the
     Produce request                        ->  response with throttle_time_ms = 4500, because 15 s - 10.5 s = 4.5 s
     next request of the same connection    ->  the broker reads it 4.5 s later
 
-Two quotas work differently from the others. For controller_mutation_rate, the broker uses a token bucket
-instead of a sliding window. For connection_creation_rate, the broker sends no throttle time, because a new
-connection has not sent a request yet. The broker closes a connection above this quota after the throttle time.
+Two quotas work differently from the others. For controller_mutation_rate, the broker uses a *token bucket*
+instead of a sliding window. Each created or deleted partition takes a token from the bucket, and new tokens
+arrive at the rate of the quota. One request can create very many partitions, and a sliding window would forget
+it after 11 s. The bucket does not forget it: the client must wait until all these tokens have arrived.
+
+For connection_creation_rate, the broker sends no throttle time, because a new connection has not sent a request
+yet. The broker closes a connection above this quota after the throttle time.
 
 Read in this order:
 1. `window.py`         the two state machines: a sliding window, and a bucket of tokens

@@ -8,8 +8,9 @@ stores no users. The mechanism OAUTHBEARER carries such tokens:
     client  ->  broker                the token
     broker  ->  identity provider     which public keys do you have? (only now and then)
 
-A *delegation token* is a token that the broker itself makes for a user. The user gives the token to other programs,
-which log in with SCRAM under the user's name.
+A *delegation token* is a token that the broker itself makes for a user. It has an id, which is not secret, and
+a secret, the HMAC. The user gives both to other programs. Such a program logs in with SCRAM: it uses the id as
+the name, and the HMAC as the password. The broker then treats the program like the user.
 
 Read in this order:
 1. `oauthbearer.py`      the messages of OAUTHBEARER, a state machine

@@ -8,8 +8,13 @@ of a topology into a step of a Spark query. Spark's checkpoint stores the progre
 does not need its own snapshots. Spark's driver controls the query, so Hailstorm does not need its negotiator,
 which starts the snapshots. A user can run the same functions with and without Spark.
 
-Example: the topology words -> split -> count becomes one query: `readStream.format("hmb")` reads the topic "words",
-`mapInPandas` runs `split`, and `transformWithStateInPandas` runs `count` with one state for each instance.
+Example: the topology words -> split -> count -> out has one sink, `out`, so it becomes one query.
+`readStream.format("hmb")` reads the topic "words", and `mapInPandas` runs `split`. `transformWithStateInPandas`
+runs `count` with one state for each instance. `foreachBatch` calls the function of the sink `out`.
+
+`on_spark` starts one query for each sink, so a topology with two sinks becomes two queries. `on_spark` raises
+TopologyError if a sink is a `HeldBackSink` or a `TransactionalSink`. These sinks keep outputs until a snapshot is
+complete, and Spark's checkpoint cannot store these outputs.
 
 Read in this order:
     query  translates a topology into queries of Spark, and starts the queries

@@ -4,7 +4,10 @@ Some topics are too large for one machine. Spark runs the same topology on a clu
 Hailstorm. Spark's checkpoint replaces the snapshots. Spark's driver, the process that controls a query,
 replaces the negotiator, which controls the snapshots. The user does not change the functions of the topology.
 The states stay the same too. They are commutative monoids, so the order in which Spark merges the tuples does
-not matter. Each node of the topology becomes a part of a query:
+not matter.
+
+A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state, and
+receives all tuples of some keys. Each node of the topology becomes a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
