@@ -56,7 +56,7 @@ html_theme_options = {
     "dark_css_variables": tones.css_variables(tones.ON_DARK),
 }
 
-default_role = "code"  # A docstring writes `name` for code.
+default_role = "code"  # In docstrings, text in single backquotes is code.
 highlight_language = "none"
 smartquotes = False  # Options such as --listen keep their two hyphens.
 # Each color of these two styles has a contrast of at least 4.5 to its background.

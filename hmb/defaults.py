@@ -13,7 +13,8 @@ DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
 DEFAULT_UI_PORT = 9080
 STATE_FILE = "state-address.json"  # in the data directory: the addresses of the broker's state and of its page
-TOKEN_FILE = "state-token"  # in the data directory: the token for these addresses; a restart does not change it
+# This file in the data directory contains the token for the broker's state and page. A restart keeps the token.
+TOKEN_FILE = "state-token"
 SERVERS_VARIABLE = "HMB_BOOTSTRAP_SERVERS"  # the environment variable with the addresses that commands connect to
 
 # Paths of the broker's HTTP servers. Commands of `hmb` send requests to them.

@@ -27,7 +27,9 @@ import contextlib
 import ctypes
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # the numbers that glibc assigns to these settings
-LARGE_BLOCK = 4 << 20  # bytes; smaller blocks stay in the arena: recovery allocates such blocks repeatedly
+# Size in bytes. glibc returns freed blocks of at least this size to the operating system at once. It keeps smaller
+# blocks for reuse, because recovery allocates smaller blocks again and again.
+LARGE_BLOCK = 4 << 20
 
 
 def use_one_arena() -> None:

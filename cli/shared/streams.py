@@ -78,7 +78,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            opened = os.open(os.devnull, way)  # The system assigns the smallest free descriptor.
+            # `os.open` always returns the smallest free descriptor. This is `number`, because the stream is closed.
+            opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_INPUT = 64 << 20  # bytes: several times the largest frame
 SMALLEST = 4  # bytes; the smallest response contains only a correlation id
-ARGUMENTS = "the arguments"  # the name of the input in error messages, if the arguments are the bytes
+ARGUMENTS = "the arguments"  # If the bytes are command-line arguments, error messages use this name for the input.
 MAX_CANDIDATES = 8  # an error message lists at most this number of possible responses
 
 

@@ -23,7 +23,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MAX_REPEATED = 1 << 26  # a line `*` can fill a piece up to this number of bytes
+# In a hex dump, a line `*` stands for repetitions of the row above it. With these repetitions, a block of bytes may
+# have at most this number of bytes.
+MAX_REPEATED = 1 << 26
 ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
 ROW_WITHOUT_COLON = re.compile(r"\s*([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)
 ROW_OF_WORDS = re.compile(r"[0-9a-f]{7} +[0-9a-f]{4}( +[0-9a-f]{4})*\s*", re.IGNORECASE)

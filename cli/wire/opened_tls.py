@@ -49,7 +49,7 @@ class OpenedTls:
                 self._flush()
                 self._read_more()
             except ssl.SSLError:
-                self._flush()  # The alert contains the reason for the other side.
+                self._flush()  # Send the TLS alert. It contains the reason why the handshake failed.
                 raise
         self._flush()
         self._plain.settimeout(None)

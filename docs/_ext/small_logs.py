@@ -20,7 +20,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
-NOW = 1_000  # ms; the time of the small logs
+NOW = 1_000  # ms; the default clock of a small log always returns this time
 
 
 @contextmanager

@@ -13,7 +13,7 @@ with hmb.Broker(config=settings) as broker:
     broker.kill()  # acts like `kill -9`: the broker syncs nothing
     broker.restart()  # uses the same port and the same directory
 
-    print([record.value for record in broker.records("orders")])  # assert: both records exist
+    print([record.value for record in broker.records("orders")])  # assert: the broker still has both records
     print(broker.committed("billing"))
     broker.reset()
     print(broker.topics())

@@ -142,7 +142,9 @@ class RequestContext(NamedTuple):
     client: ConnectedClient
     account: Account = UNCOUNTED  # the memory that this request has reserved
     may_describe: MayDescribe = everything  # whether the client may see a topic; a guard sets this
-    may_create: Callable[[str], bool] = lambda name: True  # whether the client may create a topic; a guard sets this
+    # This function returns whether the client may create a topic. A guard, which checks the client's ACLs, replaces the
+    # default.
+    may_create: Callable[[str], bool] = lambda name: True
 
     @property
     def version(self) -> int:

@@ -82,7 +82,9 @@ class Dispatcher:
 
     def _begin(self, frame: memoryview, account: Account) -> EncodedResponse | Deferred[EncodedResponse]:
         try:
-            with frame:  # Release the frame after decoding. Only records still refer to its bytes.
+            # The `with` block releases the view `frame` after decoding. Only the records in `request` keep views of the
+            # frame's bytes.
+            with frame:
                 header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
             offered = self._broker.versions

@@ -70,7 +70,9 @@ def _wait(poll: Poll, deadline: float, context: RequestContext) -> None:
                 watched.update(new)
             else:
                 watcher.wait(min(deadline - time.monotonic(), LOG_CHECK_INTERVAL))
-            poll.collect()  # After new watchers, this call finds the records that were appended before.
+            # If watchers were added just now, other threads may have appended records before that. This call finds
+            # these records too.
+            poll.collect()
             is_over = time.monotonic() >= deadline or stop.requested.is_set() or context.client.is_gone()
             if poll.is_satisfied or is_over or account.is_wanted:
                 return

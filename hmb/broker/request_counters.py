@@ -84,7 +84,9 @@ class RequestCounters:
 
     def __init__(self) -> None:
         self._counts: dict[ApiKey, RequestCount] = {}
-        self.observe: Observe | None = None  # calls the handlers while the page of the broker shows single requests
+        # While a browser shows the page with the broker's recent requests, this function calls the handlers, and
+        # records the requests. Otherwise it is None.
+        self.observe: Observe | None = None
 
     def of(self, api: ApiKey) -> RequestCount:
         """Return the counters of an API. The broker calls this method for each API before it accepts connections."""

@@ -356,7 +356,7 @@ class Connection:
         self._address_failures.add_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:
-        try:  # The cast is safe: only a broker's messages contain parts of files.
+        try:  # The cast is safe: only a broker sends parts of files. All parts of a request are bytes.
             self._stream.write(b"".join(cast("list[bytes | memoryview]", parts)), time.monotonic() + self.timeout)
         except TimeoutError as error:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error

@@ -303,7 +303,7 @@ class GroupCoordinator:
                 return  # Sessions start only after all groups are loaded.
             raise
         with runner.lock:
-            if isinstance(runner.machine, ClassicGroup):  # The heartbeat changes only a deadline, so it needs no step.
+            if isinstance(runner.machine, ClassicGroup):  # The heartbeat changes only a deadline: nothing is written.
                 runner.machine.heartbeat(request, self._clock())
                 return
         runner.step(lambda now: self.converter.heartbeat(runner, request, now))

@@ -19,7 +19,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMBER_SIZE = 1_000_000  # bytes; more would not fit into one record (max.message.bytes)
 MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes: the limit for the metadata of all members of all groups together
-SMALL = 4096  # bytes: for a member with at most this much metadata, the broker does not check the total
+SMALL = 4096  # bytes; for a member with at most this much metadata, the broker does not check MAX_TOTAL_SIZE
 
 
 def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:

@@ -60,7 +60,8 @@ PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
 MAX_RECORDS_OF_STEP = 3  # records that a spout takes in one step, if its partition is short
-BATCHES = 15  # A spout of a long partition takes up to 1/15 of the partition at once, so a long run is not slower.
+# A spout takes up to 1/15 of a long partition in one step, so a longer partition does not make the simulation slower.
+BATCHES = 15
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random
 
@@ -76,7 +77,7 @@ class Save:
     """
 
     participant: Participant
-    machine: Machine  # the machine that began the save
+    machine: Machine  # the state machine of the bolt that began this save
     request: SaveRequest
     is_stored: bool = False
 

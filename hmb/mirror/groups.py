@@ -31,8 +31,11 @@ from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-MAX_COUNTED_OFFSETS = 200_000  # offsets in one count of records; a longer count would delay the copy
-MAX_REMEMBERED_COUNTS = 10_000  # the translator remembers at most this number of counts
+# To translate an offset, the mirror may have to count records. It counts records in at most this number of offsets,
+# because a longer count would delay the copy.
+MAX_COUNTED_OFFSETS = 200_000
+# `OffsetTranslator` remembers at most this number of offsets that it has translated by counting records.
+MAX_REMEMBERED_COUNTS = 10_000
 
 
 class OffsetTranslator:
@@ -57,7 +60,7 @@ class OffsetTranslator:
                 self._counted.clear()
             try:
                 self._counted[key] = self._count(partition, gap, offset)
-            except KafkaError:  # The source has deleted the records of the gap.
+            except KafkaError:  # The source has deleted records that `_count` must count.
                 self._counted[key] = gap.target
         return self._counted[key]
 

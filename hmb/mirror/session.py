@@ -85,7 +85,9 @@ class Mirror:
         self._missing: set[str] = set()  # topics of the source that were deleted meanwhile
         self._translated: set[TopicPartition] = set()  # partitions whose copies do not keep their offsets
         self._stopped = False
-        self._has_begun = False  # whether both clusters have answered; a wrong address is reported at once
+        # True when both clusters have answered. Before that, a failed connection ends the mirror at once, because an
+        # address may be wrong.
+        self._has_begun = False
         self._group = ""
         self._mirror_maker: MirrorMakerTopics | None = None
         self._translator: OffsetTranslator | None = None

@@ -69,7 +69,7 @@ from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
 MAX_BYTES = 1 << 20  # the largest size of a request's body, in bytes
-IDLE = 30  # The server closes a connection whose reader takes no byte of the response for this time (seconds).
+IDLE = 30  # seconds; the server closes a connection if its client reads no byte of the response for this time
 MAX_OPEN = 40  # open connections; 16 of them can be pages that listen to changes (page/feed.py)
 REQUEST_TIMEOUT = 10  # seconds for the TLS handshake and the arrival of the whole request together
 SLOW = 5  # The server closes a stream whose reader takes no byte for this time (seconds).

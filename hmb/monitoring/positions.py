@@ -16,5 +16,5 @@ def positions_of(broker: BrokerContext, group: ListGroupsResponse.ListedGroup) -
     return {
         TopicPartition(names[each.topic_id], each.partition): state.start_offset
         for each, state in broker.share.start_offsets(group.group_id).items()
-        if each.topic_id in names and state.start_offset >= 0  # The first ShareFetch of a partition sets its offset.
+        if each.topic_id in names and state.start_offset >= 0  # The offset is negative before the first ShareFetch.
     }

@@ -32,7 +32,7 @@ from hmb.protocol.topics import TopicPartition
 
 INTERVAL = 10.0  # seconds between two samples
 MINUTE = 60.0
-KEPT = 31  # samples: five minutes
+KEPT = 31  # the number of samples: 31 samples, one every 10 s, cover five minutes
 SHORTEST = 0.5  # seconds; over a shorter time, a rate would be a matter of chance
 EXACT = 10.0  # seconds; a longer time is rounded to whole seconds
 

@@ -82,7 +82,7 @@ class PositionInfo:
     partition: int
     committed_offset: int
     lag: int | None  # records; None if the partition does not exist any more
-    lag_ms: int | None  # age, at the last full second, of the oldest batch that the group has not read; 0 without lag
+    lag_ms: int | None  # age (ms) of the oldest batch that the group has not read, in whole seconds; 0 without lag
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,8 @@ class ConnectionInfo:
     client_id: str | None  # from the client's last request; None before the first request
     software: str | None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     last_api: str | None  # API of the client's last request
-    codec: str | None  # of the last record batch that the client has produced; None if it has produced none
+    # The compression of the last record batch that the client has produced; None if it has produced none.
+    codec: str | None
     producer_id: int | None  # the id in the client's last record batch; None if the producer is not idempotent
     requests: int  # requests that the broker has received on this connection
 

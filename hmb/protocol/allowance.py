@@ -34,7 +34,7 @@ import threading
 from collections.abc import Callable
 
 ITEM_SIZE = 1024  # bytes for one array item, and for the item's object in the response (measured: 200 to 1,000)
-SMALL = 1024  # bytes; a string or byte string of at most this size costs nothing
+SMALL = 1024  # bytes; strings and byte strings of at most this size do not count towards the memory limit
 
 Spend = Callable[[int], None]  # The argument is a number of bytes. The function may raise ProtocolError.
 

@@ -50,7 +50,7 @@ class Field:
     default: Any  # the default value, or a class (`list` or a struct) that creates a new default value for each message
     ignorable: bool = False
     tag: int | None = None  # the number of a tagged field; None for any other field
-    compact: bool = True  # whether the length of the value is compact in flexible versions
+    compact: bool = True  # whether flexible versions of the message (KIP-482) store the value's length as a varint
     item: Field | None = None  # the type of an array's items
     struct: type[Struct] | None = None
 

@@ -21,7 +21,8 @@ from pathlib import Path
 KINDS = ("PKCS12", "JKS")
 MAGIC = {b"\x30": "PKCS12", b"\xfe\xed\xfe\xed": "JKS"}  # the first bytes of the files
 TO_PKCS12 = "keytool -importkeystore -srckeystore {path} -destkeystore {path}.p12 -deststoretype PKCS12"
-OLD_CIPHER = "unsupported"  # in OpenSSL's error message if only its legacy provider has the cipher of a store
+# OpenSSL's error message contains this word if the store uses a cipher that only OpenSSL's legacy provider has.
+OLD_CIPHER = "unsupported"
 
 
 class StoreError(ValueError):

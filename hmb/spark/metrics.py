@@ -90,7 +90,9 @@ def lag(progress: StreamingQueryProgress, admin: Admin | None = None) -> Lag | N
 
 def _estimated_bytes(admin: Admin, behind: list[tuple[TopicPartition, int]]) -> int:
     partitions = {partition for partition, _ in behind}
-    sizes: dict[TopicPartition, int] = {}  # of the largest replica, because a replica that is not in sync is too small
+    # The size of each partition's largest replica. A replica that is not in sync may lack records, so its size is too
+    # small.
+    sizes: dict[TopicPartition, int] = {}
     for directories in admin.describe_log_dirs().values():
         for directory in directories:
             for partition, replica in directory.replicas.items():

@@ -61,7 +61,7 @@ class LogConfig:
     file_delete_delay_ms: int   = _key(60_000, "time from a segment's deletion to the removal of its files", minimum=0)
     flush_messages: int         = _key(NEVER, "sync the log after this number of records", minimum=1)
     flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
-    max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) of one batch after decompression; the broker's setting
+    max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) of one decompressed batch; topics cannot change it
     # Each append reads the following three fields. Their values depend on the settings above. `__post_init__` computes
     # the values once, when the object is created, so an append does not need to compute them.
     max_segment_ms: int         = field(init=False)  # segment.ms; in a compacted log at most max.compaction.lag.ms

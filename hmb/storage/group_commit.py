@@ -77,7 +77,7 @@ class GroupCommit:
         self._on_directory_synced = on_directory_synced
         self._files_synced = 0
         self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
-        self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
+        self._is_syncing_ahead = False  # whether the thread started by `sync_ahead` is still running
         self._failure: OSError | None = None
         # A thread holds `_lock` while it syncs. During the sync, the thread can take the log's lock in addition.
         # Only a thread that holds `_lock` changes `recovery_point`, `synced_at`, `syncs` and `_files_synced`. Other

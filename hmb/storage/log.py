@@ -184,7 +184,7 @@ class Log:
         append_time = now if config.uses_log_append_time else NO_TIMESTAMP
         if isinstance(records, RecordBatch):
             return self._flush_if_many(self.append_prepared(prepare(records, config, now), append_time, now))
-        return self._flush_if_many(self._append_messages(records, config, append_time, now))  # older than Kafka 0.11
+        return self._flush_if_many(self._append_messages(records, config, append_time, now))  # messages v0 or v1
 
     def append_from_coordinator(self, batch: RecordBatch) -> LogAppendInfo:
         """Append a batch that the broker itself has made. On a full disk, use the space reserved for such batches.

@@ -144,7 +144,7 @@ class LogManager:
             self.manifest.open(ids, entries)
             if clean:
                 marker.unlink()
-                sync_directory(self.directory)  # Without this sync, a power cut could bring the marker back.
+                sync_directory(self.directory)  # Without this sync, `marker` could exist again after a power cut.
             self.reserve.fill()
             if self.reserve.is_used:
                 self.reserve.report()
@@ -160,7 +160,9 @@ class LogManager:
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
     ) -> Log:
-        stop = NO_STOP if self._loaded else self._stop  # A new log needs no recovery, so nothing has to end early.
+        # `stop` can end a long recovery early. After the start, the broker opens only new logs, and they need no
+        # recovery.
+        stop = NO_STOP if self._loaded else self._stop
         log = Log(
             *(path, config),
             recovery_point=recovery_point, start_offset=start_offset, clean=clean, stop=stop, clock=self._clock,

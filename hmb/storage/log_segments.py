@@ -174,7 +174,9 @@ class LogSegments:
         To delete a log, the broker first renames its directory, and removes the files later. The caller holds the lock
         NAMES_LOCK.
         """
-        self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
+        # From now on, a new log can have the old name of this log. The entries of this name in the manifest then belong
+        # to the new log, so this log must not change them.
+        self._manifest = None
         for segment in self._segments:
             together.update_parent_dir(segment.files, directory)
 

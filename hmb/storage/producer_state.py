@@ -186,7 +186,9 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            return None  # The broker itself writes such batches, with committed offsets, and never repeats them.
+            # Only the broker itself writes batches with a producer id but without sequence numbers. They contain
+            # committed offsets, and are never sent again.
+            return None
         expected = 0
         if epoch == producer.epoch:
             for known in producer.batches:

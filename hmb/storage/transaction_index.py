@@ -101,7 +101,9 @@ class TransactionIndex(IndexFile):
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Add an entry. If the method raises OSError, it has added nothing."""
-        self._content += self.ENTRY.pack(VERSION, *transaction)  # before `entries` grows, because searches take no lock
+        # Extend `_content` before `_append` increases the number `entries`. Searches take no lock, so the bytes of all
+        # entries that are counted must already be in `_content`.
+        self._content += self.ENTRY.pack(VERSION, *transaction)
         try:
             self._append(VERSION, *transaction)
         except OSError:

@@ -62,14 +62,16 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-PARTS = 20  # During an advance, a task waits for the remaining time divided by PARTS, but at least for its interval.
+# While `advance` moves the clock, a periodic task waits between two runs. The wait is the time by which `advance` must
+# still move the clock, divided by PARTS, but at least the task's usual interval.
+PARTS = 20
 MS = timedelta(milliseconds=1)
 
 
 class _TaskRun(NamedTuple):
     """A planned run of a periodic task. When `advance` has moved the clock to the time of the run, it runs the task."""
 
-    at: int  # the time of the run, in ms after the start of the advance
+    at: int  # the time of this run, in ms of the clock since `advance` began to move it
     number: int  # If two tasks run at the same time, the task with the lower number runs first.
     interval: int  # the usual time between two runs of the task, in ms
     housekeeper: Housekeeper

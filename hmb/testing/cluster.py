@@ -215,7 +215,7 @@ class SimulatedCluster:
 
     def _describe_nodes(self, response: Any, running: list[int]) -> None:
         response.controller_id = running[0]
-        if not response.brokers:  # An error response lists no brokers, so nothing must be replaced.
+        if not response.brokers:  # An error response lists no brokers, so there are no addresses to replace.
             return
         addresses = [self._address(node) for node in running]
         if isinstance(response, DescribeClusterResponse):

@@ -57,7 +57,7 @@ from hmb.testing.settings import EMBEDDED_DEFAULTS, Setting, setting_text
 from hmb.testing.stored_records import records_of
 from hmb.testing.versions import kafka_versions
 
-LONGEST_LOADING = 300.0  # seconds that a start waits at most until the coordinator has loaded all groups
+LONGEST_LOADING = 300.0  # seconds; a start fails if the coordinator has not loaded all groups after this time
 
 
 class Broker:

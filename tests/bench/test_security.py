@@ -66,7 +66,7 @@ def secured() -> Iterator[SecuredBroker]:
 
 def test_librdkafka_sends_and_reads_records_over_tls(secured: SecuredBroker) -> None:
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
-    workload = Workload(100, 16_384, 30_000)  # 30,000 records: more than one call of librdkafka returns
+    workload = Workload(100, 16_384, 30_000)  # more records than librdkafka returns from one call
     fill(secured, workload)
     produced, consumed = (run(secured, RdkafkaClient(), workload) for run in (produce, consume))
     assert produced["records_per_second"] > 0 and consumed["records_per_second"] > 0

@@ -1,4 +1,4 @@
-"""Tests of the long poll without logs: which watchers end its wait, and that no watcher remains after the wait."""
+"""Tests of `long_poll`, without any logs: which changes end its wait, and that it watches nothing after the wait."""
 
 from __future__ import annotations
 

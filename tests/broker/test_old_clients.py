@@ -134,7 +134,7 @@ def test_old_clients_that_never_read_are_disconnected(
     log = make_topic(broker, wire)
     batch = RecordBatch.parse(encode_batch([Record(value=bytes(50_000))] * 10, codec=Codec.ZSTD))
     for _ in range(60):
-        log.append(batch)  # All batches take 30 MB after decompression.
+        log.append(batch)  # Together, the 60 batches have 30 MB after decompression.
     request = fetch(0, partition_max_bytes=1 << 30)
     tracemalloc.start()
     try:

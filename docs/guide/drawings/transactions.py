@@ -63,7 +63,9 @@ def transaction() -> Drawing:
             with producer.transaction():
                 producer.send("weather", b"storm").result()
                 producer.send("alerts", b"stay inside").result()
-            found = list(events)  # without the syncs of the broker when it stops
+            # Copy the events now. When the broker stops, it adds events for its syncs, and the drawing must not show
+            # them.
+            found = list(events)
     lanes: list[tuple[str, Tone]] = [
         ("producer", "blue"),
         *((name, "amber") for name in (COORDINATOR, JOURNAL, *TOPICS)),

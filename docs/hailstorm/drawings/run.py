@@ -24,7 +24,8 @@ class ObservedSimulation(Simulation):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: list[int] = []  # the sum of the positions of all spouts, after each step
         self.marked: list[int] = []  # the lowest low water mark of all bolts, after each step
-        self.completed: list[int] = []  # the newest complete clock, after each step
+        # After each step: the sum of the offsets in the clock of the newest complete snapshot.
+        self.completed: list[int] = []
         self.crashed: list[int] = []  # the numbers of the steps in which a processor crashed
         super().__init__(*arguments, **options)
         self._speeds = defaultdict(lambda: 1.0)  # No processor is slower than the others, so the curves are readable.

@@ -85,7 +85,9 @@ TIMES = {
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
-THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
+# The broker can divide its work among threads in two ways. network/server.py contains the code for "connection", and
+# network/staged.py the code for "staged".
+THREADING = ("connection", "staged")
 OVERRIDDEN = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
 

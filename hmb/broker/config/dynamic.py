@@ -53,7 +53,9 @@ LOGGER = logging.getLogger(__name__)
 MAX_SETTINGS = 1000  # limit for the number of altered settings of one broker
 MAX_GROUPS = 10_000  # limit for the number of groups with altered settings
 MAX_CLIENT_METRICS = 1000  # limit for the number of subscriptions of client metrics
-MAX_CHARACTERS = 1 << 20  # limit for the total length of one broker's altered settings, or of all group names
+# This limit applies to two totals: the characters of all altered settings of one broker, and the characters of all
+# names of groups with altered settings.
+MAX_CHARACTERS = 1 << 20
 MAX_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
 OWN_DEFAULTS = {

@@ -24,7 +24,9 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
-        context.broker.groups.make_topic()  # FindCoordinator also creates the topic, but the producer sends it later.
+        # Create the topic for committed offsets. FindCoordinator also creates this topic, but the producer sends
+        # FindCoordinator later.
+        context.broker.groups.make_topic()
         partition = context.broker.groups.offsets.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:

@@ -29,7 +29,8 @@ def raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return ENOUGH
-    for limit in (hard, ENOUGH):  # "No limit" is the number -1, and `soft < -1` is false.
+    # If the system has no hard limit, `hard` is -1. Then `soft < limit` is false, and the loop continues with ENOUGH.
+    for limit in (hard, ENOUGH):
         if soft < limit:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

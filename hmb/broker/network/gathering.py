@@ -44,8 +44,8 @@ from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
-MAX_DEFERRED = 64  # limit for the responses in the queue of one connection, if the last one is deferred
-MAX_READY = 4  # limit for the responses in the queue of one connection, if the last one is ready
+MAX_DEFERRED = 64  # the longest queue of responses of one connection, while the last response waits for the disk
+MAX_READY = 4  # the longest queue of responses of one connection, while the last response is ready to be sent
 
 
 class ResponseQueue:

@@ -40,7 +40,8 @@ class LoggedDispatcher(Dispatcher):
     def begin(self, frame: memoryview, account: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         started = time.perf_counter()
         login = self._client.login
-        is_token = login is not None and login.expects_raw_token  # A message of the mechanism may contain a password.
+        # The log does not show the content of a raw SASL message, because the message may contain a password.
+        is_token = login is not None and login.expects_raw_token
         request = f"{self._peer} {'a SASL message' if is_token else _described(frame)}: {len(frame) + LENGTH_SIZE} B"
         response = super().begin(frame, account)
         if not isinstance(response, Deferred):

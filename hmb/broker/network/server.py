@@ -135,7 +135,7 @@ class Server:
             try:
                 sock, address = bound.accept()
             except OSError as error:
-                if not self._stopping.is_set():  # For example, no descriptor is free. Wait a moment.
+                if not self._stopping.is_set():  # `accept` has failed, for example because no descriptor is free.
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue

@@ -29,7 +29,9 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-MAX_SHAPES = 8  # limit for the shapes of invented credentials; only the most frequent shapes are used
+# The shape of a credential is the length of its salt and its number of iterations. Decoys (invented credentials) use
+# only the most frequent shapes of real credentials, at most this number.
+MAX_SHAPES = 8
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
 NUMBER = re.compile(rb"[0-9a-z]{20,26}")

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|DEFAULT")
-GROUP = re.compile(r"\$(\d)")  # stands for a group of the pattern, in the replacement of a rule
+# In the replacement text of a rule, `$1` stands for the text that the first group of the rule's regular expression has
+# matched.
+GROUP = re.compile(r"\$(\d)")
 SHORT_NAMES = {
     "commonName": "CN",
     "organizationalUnitName": "OU",

@@ -52,7 +52,9 @@ RESTRICTING = re.compile(
 )
 JAAS = "sasl.jaas.config"
 SESSION = "connections.max.reauth.ms"  # can have a value for each listener, and for each mechanism of a listener
-NO_EFFECT = {"num.network.threads"}  # settings of one listener that restrict nothing; HMB has a thread per connection
+# Users may set this number of threads for one listener. HMB ignores it, because it has one thread per connection. The
+# setting does not restrict access, so the broker starts anyway.
+NO_EFFECT = {"num.network.threads"}
 MECHANISM_NAME = re.compile(rf"(?P<mechanism>{'|'.join(MODULES).lower()})\.(?P<base>.+)")
 AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
 PRINCIPAL = re.compile(r"\w+:.+")

@@ -92,7 +92,7 @@ class ClassicGroupMember:
         self._owned = OwnedPartitions()
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
         self._target_generation = NO_GENERATION  # the generation of the last SyncGroup response
-        self._is_lost = False  # True until `on_lost` has been called for lost partitions
+        self._is_lost = False  # True from the moment when the member loses its partitions until `on_lost` is called
         self._must_rejoin = False  # whether another rebalance must follow the present rebalance
         self._leader: GroupLeader | None = None  # None while another member leads the group
         self._backoff = Backoff(settings.retry_backoff)

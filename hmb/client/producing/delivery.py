@@ -264,7 +264,7 @@ class BatchSlice(NamedTuple):
     """The records of one `send_many` call that are in the same batch."""
 
     result: BatchResult
-    first: int  # the index of the first of these records in the batch
+    first: int  # the index in the batch at which the records of this `send_many` call begin
     rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
 
 

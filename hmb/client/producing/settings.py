@@ -26,7 +26,8 @@ from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
 
 Serializer = Callable[[Any], bytes | None]
 AcksSetting = Literal[0, 1, -1, "all"]
-ACKS: dict[int | str, Acks] = {acks.value: acks for acks in Acks} | {"all": Acks.ALL}  # the keys: `AcksSetting`
+# Maps each value that a user can pass as `acks` (see `AcksSetting`) to its member of the enum `Acks`.
+ACKS: dict[int | str, Acks] = {acks.value: acks for acks in Acks} | {"all": Acks.ALL}
 
 MAX_REQUEST_SIZE = 1024 * 1024
 # HMB's default for BATCH_SIZE is larger than Kafka's default of 16 KiB, because larger batches need fewer requests. In

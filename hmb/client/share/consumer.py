@@ -252,5 +252,7 @@ class ShareConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None:
-            self._is_explicit = True  # After an error, do not accept the records of the last poll.
+            # In explicit mode, `close` does not acknowledge the records of the last poll. After an error, these records
+            # may not have been processed.
+            self._is_explicit = True
         self.close()

@@ -107,7 +107,8 @@ class ClassicGroup:
         self.state = ClassicState(group_id, clock)
         self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
-        self.successor: Group | None = None  # A converter replaces a classic group at once, so this is always None.
+        # Always None: when a KIP-848 group replaces this group, it does so without this field.
+        self.successor: Group | None = None
         self._settings = settings
 
     @classmethod

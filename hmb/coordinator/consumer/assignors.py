@@ -36,7 +36,7 @@ from hmb.protocol.topics import PartitionId
 
 UNIFORM, RANGE = "uniform", "range"
 Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its target
-ROUNDS = 16  # the maximum number of balancing rounds; each round about halves the imbalance
+ROUNDS = 16  # the maximum number of balancing rounds; each round reduces the imbalance to about one half
 
 
 class MemberToAssign(NamedTuple):
@@ -191,7 +191,7 @@ class _Balance:
             giver, taker = most[0][2], fewest[0][2]
             if fewest[0][0] != len(self._owned[taker]):  # This entry is outdated: the reader has lost a partition.
                 heapq.heapreplace(fewest, (len(self._owned[taker]), *fewest[0][1:]))
-            elif -most[0][0] != len(self._owned[giver]):  # This entry is outdated: the reader has a new partition.
+            elif -most[0][0] != len(self._owned[giver]):  # This entry is outdated: `giver` has a new partition.
                 heapq.heapreplace(most, (-len(self._owned[giver]), *most[0][1:]))
             elif len(self._owned[giver]) - len(self._owned[taker]) <= 1:
                 break

@@ -115,6 +115,7 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return [
             self._record(ConsumerGroupTargetAssignmentMetadataKey, None),
             *(self._record(ConsumerGroupRegularExpressionKey, None, regular_expression=each) for each in self.regexes),
-            self._record(ConsumerGroupPartitionMetadataKey, None),  # Kafka 4.0 writes this record.
+            # HMB does not write this record, but Kafka 4.0 does, so a log from Kafka 4.0 contains it.
+            self._record(ConsumerGroupPartitionMetadataKey, None),
             self._record(ConsumerGroupMetadataKey, None),
         ]

@@ -218,7 +218,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
             others = [each for each in self.state.members.values() if each.member_id != member.member_id]
             addresses = endpoints_of([*others, member], self.state.topology, self._topics)
             response.partitions_by_user_endpoint = addresses
-        if is_new_group:  # As in Kafka, the epoch of the addresses begins with the second heartbeat.
+        if is_new_group:  # As in Kafka, the epoch (version) of the members' addresses is 0 in the first heartbeat.
             self._endpoint_epoch = 0
         response.endpoint_information_epoch = self._endpoint_epoch
 

@@ -32,7 +32,7 @@ from hmb.coordinator.streams.records import (
 from hmb.coordinator.streams.tasks import Tasks
 from hmb.coordinator.streams.topology import Topology
 
-INCOMPLETE = -1  # the validated topology epoch while topics are missing
+INCOMPLETE = -1  # the value of `validated_epoch` while some topics of the topology are missing
 
 
 class StreamsState(ModernState[StreamsMember, Tasks]):
@@ -63,7 +63,9 @@ class StreamsState(ModernState[StreamsMember, Tasks]):
 
     def _forget(self) -> None:
         super()._forget()
-        self.assignment_epoch = FIRST_EPOCH  # A member that waits for the first target needs an epoch above 0.
+        # The epoch is above 0 from the start, because a member needs such an epoch while it waits for the group's first
+        # target assignment.
+        self.assignment_epoch = FIRST_EPOCH
         self.topology: Topology | None = None
         self.validated_epoch = 0
         self.configs: dict[str, str] = {}

@@ -238,7 +238,7 @@ class TransactionCoordinator:
             return after
         try:
             return self._complete(entry)
-        except KafkaError as error:  # The decision stays valid. The housekeeper writes the markers later.
+        except KafkaError as error:  # The commit or abort is decided. The housekeeper thread writes the markers later.
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 

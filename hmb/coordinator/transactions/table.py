@@ -24,7 +24,7 @@ class TransactionEntry:
     """One transactional id with its lock: an entry of `TransactionTable`."""
 
     transaction: Transaction  # the newest value that is on disk
-    transition_in_progress: bool = False  # whether a thread is writing a new value or the markers of this id
+    transition_in_progress: bool = False  # True while a thread stores a new `transaction`, or writes its markers
     # This lock guards `transaction` and `transition_in_progress`. A thread takes it before the locks of groups and
     # logs.
     #

@@ -239,7 +239,7 @@ def _without_sinks(topology: Topology, seen: Seen) -> Topology:
 def _recording_bolt(bolt: Bolt, seen: Observed) -> Bolt:
     recording = copy.copy(bolt)
     recording.combining = None  # With a combiner, `lift` would not be called.
-    if isinstance(bolt.monoid, NoState):  # The state machine does not call `lift` for a bolt without a state.
+    if isinstance(bolt.monoid, NoState):  # Hailstorm never calls `lift` for a bolt without a state.
 
         def transform(item: Any, state: Any) -> Any:
             seen.tuples.append(item)

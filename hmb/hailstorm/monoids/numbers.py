@@ -23,7 +23,7 @@ from typing import Any
 from hmb.hailstorm.monoids.base import Monoid
 
 UNIT_BITS = 1074  # One unit is 2**-1074.
-UNITS = 1 << UNIT_BITS  # the number of units in 1.0
+UNITS = 1 << UNIT_BITS  # the number 1.0, as a number of units of size 2**-1074
 
 
 def to_units(number: float) -> int:

@@ -51,7 +51,9 @@ class BoltMachine:
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        self._desired: Clock | None = None  # the clock of a snapshot that cannot begin until an older save has ended
+        # The clock (the point in the input) of the next snapshot, while this snapshot waits until an older one is
+        # saved.
+        self._desired: Clock | None = None
         self._waits_at: Clock | None = None  # tuples above this clock wait until the state for the snapshot is complete
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)

@@ -116,7 +116,9 @@ class RegistryConnection(threading.Thread):
         """End the session and the connection."""
         if self._session is not None:
             self._session.close()
-        with suppress(queue.Full):  # If the queue is full, the sending thread ends when it uses the closed socket.
+        # None in the queue ends the sending thread. If the queue is full, the closed socket causes an error in the
+        # thread, which ends it too.
+        with suppress(queue.Full):
             self._outgoing.put_nowait(None)
         self._socket.close()
         self._server.forget(self)

@@ -47,7 +47,8 @@ class Runner(ABC):
         topics = SourceTopics(settings.bootstrap_servers, topology, settings.security)
         self.processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(self.processors))
-        if settings.until == "end":  # Without an end, records can be written later.
+        # The topology reads only records that exist now, so an empty topic may be a mistake.
+        if settings.until == "end":
             topics.warn_of_empty()
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)

@@ -53,7 +53,7 @@ from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Processor, Processors
 
 LOGGER = logging.getLogger(__name__)
-FIGURES_INTERVAL = 0.5  # seconds between two reports of figures
+FIGURES_INTERVAL = 0.5  # seconds between two updates of the processor's figures, for example the length of its queue
 IDLE_TIMEOUT = 0.25  # seconds that a processor waits for work before it checks its session
 NODE_TIMEOUT = 30.0  # seconds that a restarted processor waits until the node of its previous thread disappears
 
@@ -85,7 +85,9 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        self._machine: Machine | None = None  # the machine at whose position the reader began to read
+        # The state machine for which this thread was last prepared. When the topology starts again from a snapshot,
+        # `_participant` creates a new state machine.
+        self._machine: Machine | None = None
         self._saving: Any = None  # the request of the save in progress
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0

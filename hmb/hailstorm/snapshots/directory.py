@@ -92,7 +92,9 @@ class DirectorySnapshotStore:
             notes = self._notes()
             epoch: int = notes["epoch"] + 1
             self._write_notes({**notes, "epoch": epoch})
-            for unfinished in self.directory.glob("*/*.tmp"):  # No save of an older epoch can rename its file any more.
+            # These files belong to unfinished saves of older epochs. Such a save is refused from now on, so its file is
+            # useless.
+            for unfinished in self.directory.glob("*/*.tmp"):
                 unfinished.unlink(missing_ok=True)
         return epoch
 
@@ -140,7 +142,7 @@ class DirectorySnapshotStore:
             if isinstance(found, SnapshotError):
                 errors.append(str(found))
             elif found.clock == clock:
-                state = found.state  # A processor can save twice at one clock. The last file is the valid one.
+                state = found.state  # If several files have this clock, the last file is the valid one.
         if state is not None:
             return state
         raise SnapshotError(f"{processor} has no intact snapshot at {clock}. {'. '.join(errors)}".rstrip())

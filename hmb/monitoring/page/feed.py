@@ -44,10 +44,14 @@ from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
 LOGGER = logging.getLogger(__name__)
 REST_FACTOR = 4
-RECENT = 5  # the feed computes its rest after a collection from the median cost of this number of collections
+# After each collection of the state, the feed pauses. It computes this pause from the median cost of this number of
+# collections.
+RECENT = 5
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
-ALIVE = 5.0  # seconds without a change, after which the feed sends a comment to find out whether the page is gone
+# If the state does not change for this number of seconds, the feed sends a comment to the page, to find out whether the
+# page is still connected.
+ALIVE = 5.0
 
 
 class Pace(NamedTuple):
@@ -58,7 +62,7 @@ class Pace(NamedTuple):
     collector runs during some collections, and these cost four times as much.
     """
 
-    period: float  # seconds from the start of a collection to the start of the next one; a long rest extends it
+    period: float  # seconds between the starts of two collections; the time is longer if the feed must rest longer
     longest: float  # the longest rest after a collection (seconds)
     clock: Callable[[], float]  # measures the cost of a collection
 
@@ -112,7 +116,8 @@ class Feed:
         """
         self._current = current
         self._pace = pace
-        self._changed = threading.Condition()  # guards all fields below; notifies the listeners of each new version
+        # Guards all fields below; wakes the threads that wait for a new version of the state.
+        self._changed = threading.Condition()
         self._parts: Parts = {}
         self._version = 0
         self._changes: deque[tuple[int, bytes]] = deque(maxlen=KEPT)

@@ -59,7 +59,7 @@ RECORDING = 5  # seconds
 LONGEST_RECORDING = 600  # seconds
 KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
 MAX_RECORDED_PER_SECOND = 5
-PAUSE = 2.0  # seconds between two followed requests of an API
+PAUSE = 2.0  # seconds; after it has stored the function calls of one request of an API, the recorder waits this long
 MAX_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response
 MAX_CALLS = 300  # the recorder keeps at most this number of function calls of one request
 LONGEST_VALUE = 200  # characters
@@ -103,7 +103,9 @@ class RecentRequests:
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        self._next_followed: dict[int, float] = {}  # for each API, the earliest time to follow another request
+        # For each API: the earliest time at which the recorder follows another request, that is, stores its function
+        # calls.
+        self._next_followed: dict[int, float] = {}
         self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests that were followed
 
     def view(self) -> Json:

@@ -19,7 +19,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
 
-MAX_BYTES = 1 << 20  # of one Fetch response; a broker returns the first batch even if it is larger
+MAX_BYTES = 1 << 20  # the limit for one Fetch response; it is exceeded only if the first batch alone is larger
 
 Json = dict[str, Any]
 

@@ -28,7 +28,8 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
             value: str | None = t.string(nullable="0+")
 
         name:               str                              = t.string()
-        num_partitions:     int                              = t.int32()  # -1: the length of `assignments`, or the default
+        # -1 means the number of items in `assignments`. If `assignments` is empty, -1 means the broker's default.
+        num_partitions:     int                              = t.int32()
         replication_factor: int                              = t.int16()
         assignments:        list[CreatableReplicaAssignment] = t.array(CreatableReplicaAssignment)
         configs:            list[CreatableTopicConfig]       = t.array(CreatableTopicConfig)

@@ -43,7 +43,8 @@ DEFAULT_LEVEL = 9  # Kafka's default. HMB uses the fast compressor for this leve
 MAX_RATIO = 255  # One byte of a block becomes at most 255 decompressed bytes.
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
-_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG and BD, as `compress` writes them
+# The header bytes FLG and BD of the frames that `compress` writes: independent blocks of at most 64 KB.
+_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])
 _STORED = 0x80000000
 _UINT32 = Struct("<I")
 
@@ -58,7 +59,7 @@ class Frame(NamedTuple):
     independent: bool
     block_checksums: bool
     block_max_size: int
-    descriptor_end: int  # the position of HC; the blocks begin after HC
+    descriptor_end: int  # the position of the header checksum (HC); the blocks begin after it
 
 
 def compress(
@@ -181,7 +182,7 @@ def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
 _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
 
 
-@lru_cache(maxsize=64)  # Clients always send the same few descriptors.
+@lru_cache(maxsize=64)  # Most frames have one of a few descriptors (header bytes), so the cache usually has the result.
 def header_checksum(descriptor: bytes) -> int:
     """Return the header checksum: the second byte of the descriptor's xxHash-32.
 

@@ -65,7 +65,7 @@ SCHEMA = pa.schema(
         pa.field("headers", HEADERS, nullable=False),
     ]
 )
-_LONGEST = 5  # bytes; a batch with a longer varint is not plain
+_LONGEST = 5  # bytes; a batch with a longer varint is decoded by a slower function (`consumer_records`)
 
 Array = Any  # an array of numpy or Arrow (these packages have no type hints)
 

@@ -69,7 +69,7 @@ class _Run(NamedTuple):
 
     position: int
     view: memoryview
-    is_old: bool  # whether the broker sends these messages unchanged
+    is_old: bool  # True if the client can decode these messages, so that the broker sends them unchanged
 
 
 class DownConversion:
@@ -116,7 +116,7 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        opened = self._limit  # `pieces` keeps the whole decompressed batch in memory.
+                        opened = self._limit  # Count the maximum: `pieces` keeps the whole decompressed batch.
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
                 return
@@ -196,7 +196,7 @@ class DownConversion:
             parts += message_parts(offset, self._magic, attributes, timestamp, key, value)
             done += MESSAGE_OVERHEAD[self._magic] + len(key or b"") + len(value or b"")
             if done == size:
-                break  # The next record may be damaged. The first pass has stopped before it.
+                break  # Do not read the next record. It may be damaged, because the first pass stopped before it.
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:

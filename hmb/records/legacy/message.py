@@ -50,7 +50,8 @@ KEY_START = (18, 26)
 
 _OFFSET_SIZE_CRC = Struct(f"{OFFSET_AND_LENGTH.format}I")
 MESSAGE_HEADER = Struct(f"{_OFFSET_SIZE_CRC.format}bb")  # the fields before the timestamp of magic 1
-_BODY = (Struct(">bbi"), Struct(">bbqi"))  # the fields from the magic to the key length, for each magic
+# For messages v0 and v1: the fields from the magic byte, which contains this version number, to the length of the key.
+_BODY = (Struct(">bbi"), Struct(">bbqi"))
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 
 

@@ -16,7 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.cleanup.retention import count_expired
 from hmb.storage.events import EventKind
 
-if TYPE_CHECKING:  # A real import would be circular: log.py imports this module through the repair.
+if TYPE_CHECKING:  # log.py imports this module indirectly, so an import at run time would be circular.
     from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)

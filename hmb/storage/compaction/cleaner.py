@@ -245,7 +245,7 @@ class _Rewriting:
             os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
             if len(group) == 1 and cleaned.size == before:
-                together.delete(cleaned.files)  # The rule has dropped no record, so the old segment stays.
+                together.delete(cleaned.files)  # Compaction would remove no record, so the old segment stays.
                 return
             replacement.replace(log, group, cleaned)
         except swap.UnfinishedSwap:
@@ -312,7 +312,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # greater: of a deleted log
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # A larger one is from a deleted log.
         }
         self._failures: dict[Log, _Failure] = {}
 

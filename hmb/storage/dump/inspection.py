@@ -139,7 +139,7 @@ class SearchStep:
     low: int
     high: int
     middle: int
-    key: int  # key of the entry in the middle
+    key: int  # the key of the entry halfway between `low` and `high`
     goes_right: bool  # whether the wanted entry is the middle entry or a later entry
 
 

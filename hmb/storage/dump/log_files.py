@@ -42,7 +42,9 @@ from hmb.storage.transaction_index import TransactionIndex
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
 PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
-STATE = ""  # READERS has this key for the files in STATE_FILES, which have no common suffix
+# The keys of READERS are suffixes of file names. The files in STATE_FILES have no common suffix, so their key is an
+# empty string.
+STATE = ""
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
     OffsetIndex.SUFFIX: {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},

@@ -100,7 +100,8 @@ class VirtualFile:
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None
-        self._is_used = False  # the mark of the clock algorithm
+        # The mark of a recently used file: `close_one` does not close a file with this mark, but removes the mark.
+        self._is_used = False
 
     def open(self) -> SharedFile:
         """Return the open file. If the file is closed, open it first. Raises OSError.
@@ -295,7 +296,7 @@ class DurableFile(VirtualFile):
                 if not may_sync:
                     return False
                 self.sync()
-        except SyncFailed as error:  # The next write or sync raises the error to the log.
+        except SyncFailed as error:  # The log gets this error from its next write or sync.
             LOGGER.error("%s", error)
         finally:
             self._writing.release()
@@ -341,7 +342,7 @@ class OpenFiles:
     def close_one(self) -> bool:
         """Close one file that was not used recently. Return False if no file can be closed."""
         for may_sync in (False, True):
-            for _ in range(2 * len(self._clock)):  # The first pass removes marks, and the second pass closes a file.
+            for _ in range(2 * len(self._clock)):  # The first pass clears `_is_used`. The second closes a file.
                 try:
                     file = self._clock.popitem(last=False)[0]()
                 except KeyError:  # Another thread has removed the last file.

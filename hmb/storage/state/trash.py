@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 SUFFIX = "-delete"
-LONGEST = 200  # greatest number of characters of the topic in the new name, as a file name has at most 255
+# When the broker deletes a log, it renames the log's directory. The new name contains at most this number of characters
+# of the topic's name, because a file name has at most 255 characters.
+LONGEST = 200
 NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 
 

@@ -263,7 +263,9 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        rest = copy(request)  # Clients ignore a response without brokers, so the handler adds them.
+        # All topics get the error, but clients ignore a response that lists no brokers. So the broker's handler answers
+        # a request without topics, and its response lists the brokers.
+        rest = copy(request)
         rest.topics = []
     if rest is not None:
         response = final(handler(rest, context))

@@ -1,4 +1,4 @@
-"""Tests of the charts for the thesis: the first panel shows the rates of the thesis, the others measured medians."""
+"""Tests of the charts for the thesis: one panel shows the rates in the thesis, and the others show measured medians."""
 
 from __future__ import annotations
 

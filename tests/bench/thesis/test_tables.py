@@ -1,4 +1,4 @@
-"""Tests of the tables that compare the ratios in the thesis, and the measured ratios, with goals."""
+"""Tests of the tables for the thesis: they show its ratios, the measured ratios, and whether the goals are met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of settings: Kafka's names for one time in several units, warnings, and the names of settings in errors."""
+"""Tests of settings: times that can be set in hours, minutes or ms, warnings, and the names of settings in errors."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """Tests of KIP-848 groups: together with classic groups, after a restart, and with offsets and admin requests.
 
-The requests of these tests pass through dispatch, without a network.
+These tests pass the bytes of each request directly to the broker's dispatcher, without a network.
 """
 
 from __future__ import annotations

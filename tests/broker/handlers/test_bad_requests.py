@@ -1,6 +1,7 @@
 """Tests of requests whose fields contradict each other. The expected error codes are those of Kafka 4.3.0.
 
-The tests in tests/conformance/same_bytes send further such requests to HMB and to Kafka, and compare the responses.
+The tests in tests/conformance/same_bytes send other contradictory requests to HMB and to Kafka, and compare the
+responses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of more APIs for topics and for the cluster, for example CreatePartitions and DescribeCluster."""
+"""Tests of APIs for topics and for the cluster, for example CreatePartitions and DescribeCluster."""
 
 from __future__ import annotations
 

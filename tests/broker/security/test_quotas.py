@@ -101,7 +101,7 @@ def test_the_table_has_wrappers_only_while_quotas_need_them() -> None:
 
 
 class Clock:
-    """The time of the windows. It stands still until a test moves it."""
+    """The clock of the broker's quota windows. The time stands still until a test changes it."""
 
     def __init__(self) -> None:
         self.ms = 0
@@ -117,7 +117,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def broker(clock: Clock) -> Iterator[BrokerServer]:
-    """Yield a broker whose windows have two samples of 1 s, and whose topic t contains 3,000 bytes in two batches."""
+    """Yield a broker whose quota windows have two samples of 1 s. Its topic t contains 3,000 bytes in two batches."""
     config = {"quota.window.num": "2", "controller.quota.window.num": "2", "log.flush.acks.all": "false"}
     with BrokerServer(config=config, clock=BrokerClock(monotonic_ms=clock)) as broker:
         wire = connect(broker)

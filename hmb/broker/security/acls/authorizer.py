@@ -103,7 +103,9 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        self.writable = set()  # Replace the set last: `guard_produce` takes it before it asks for decisions.
+        # Replace this set last. `guard_produce` takes the set before it reads decisions, so a thread that takes the new
+        # set never adds a topic because of an old decision.
+        self.writable = set()
 
     @property
     def may_remember(self) -> bool:

@@ -122,7 +122,9 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        if sources is None:  # No array of the request matches. If no other field has the error, add one item.
+        # The request has no list that corresponds to the list `name` of the response. If the response has no other
+        # field for the error, this list gets one item, which contains the error.
+        if sources is None:
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]
     return kind(**values)

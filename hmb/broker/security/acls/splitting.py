@@ -39,7 +39,9 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
-Selects = Callable[[str, int | None], bool]  # (topic, partition) -> whether to refuse it; None: the whole topic
+# A function that takes a topic and a partition, and returns whether `split` selects this partition, for example to
+# refuse access. The partition None stands for the whole topic.
+Selects = Callable[[str, int | None], bool]
 TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # request fields
 
 

@@ -51,7 +51,9 @@ def metadata(request: Any, context: RequestContext, access: Access, handle: Hand
         rest.topics = []
     response = handle(rest, context)
     if not rest.topics:
-        response.topics = []  # In version 0, an empty list means all topics to the handler.
+        # The request must return no topics. But in version 0, an empty list means all topics, so the handler has
+        # returned all topics.
+        response.topics = []
     if refused is not None:
         errors: Any = refuse_all(refused, context, TOPIC)
         for topic in errors.topics:

@@ -19,7 +19,9 @@ from hmb.protocol.enums import QuotaKey
 from hmb.security.ip_addresses import addresses_of
 from hmb.storage.clock import SYSTEM_CLOCK
 
-MAX_METERS = 10_000  # Above this number, the broker forgets the longest unused meter. Clients choose their client ids.
+# Clients choose their own client ids, so they can cause any number of meters. Above this number, the broker forgets the
+# meter that has not been used for the longest time.
+MAX_METERS = 10_000
 Meter = TypeVar("Meter", RateWindow, TokenBucket)
 MeterKey: TypeAlias = tuple[str, str | None, str | None]  # the key of the quota, and two names of the clients
 LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}

@@ -150,7 +150,7 @@ class TokenBucket:
 
     size: WindowSize
     tokens: float | None = None  # None before the first use: the bucket is full.
-    last_ms: int = 0  # the time for which `tokens` is valid
+    last_ms: int = 0  # the moment (ms) at which `tokens` was computed
 
     def take(self, count: float, quota: float, now_ms: int) -> None:
         """Take tokens, even if the bucket contains fewer tokens. `quota` is in tokens per second."""
