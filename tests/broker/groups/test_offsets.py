@@ -35,7 +35,7 @@ from tests.broker.groups.offset_calls import (
 
 @pytest.fixture
 def ask(make_asker: Callable[..., Asker]) -> Asker:
-    """Return an asker for a broker that has the topic t and a group coordinator."""
+    """Return a client without a socket (`Asker`) for a broker that has the topic t and a group coordinator."""
     asker = make_asker()
     asker.broker.topics.create("t", 3)
     asker.broker.groups.make_topic()

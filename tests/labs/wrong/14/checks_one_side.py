@@ -25,8 +25,7 @@ class Bolt:
         self.state = {}
         self.clock = [0] * partitions
         self.snapshot_clock = None
-        # the counts of the tuples that do not belong to the snapshot: their offsets are not below the snapshot's clock
-        self.above = {}
+        self.above = {}  # the counts of the tuples that arrive during a snapshot but do not belong to it
 
     def receive(self, partition, offset, word):
         if offset < self.clock[partition]:
