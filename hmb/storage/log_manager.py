@@ -349,7 +349,7 @@ class LogManager:
                 self._directory_lock.release()
 
     def _raise_if_closed(self) -> None:
-        """Raise OSError if the manager is closed, or if a user has moved or replaced the data directory."""
+        """Raise OSError if the manager is closed, or if a user has moved, removed or replaced the data directory."""
         if self._is_closed:
             raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
         self._check_directory()

@@ -126,8 +126,8 @@ class Consumer:
         The start offset of each partition depends on the arguments of the consumer:
 
         - If `partitions` is a mapping, it maps each partition to its start offset.
-        - Otherwise, a consumer with a `group` starts at the offsets that the group has committed.
-        - Otherwise, the consumer starts at its setting `offset`.
+        - Otherwise, a consumer with a `group` starts at the offset that the group has committed for the partition.
+        - In all other cases, or if the group has committed no offset, the consumer starts at its setting `offset`.
 
         After `assign`, the consumer is not a member of the group, but it can still commit offsets for the group.
         """

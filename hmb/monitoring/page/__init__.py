@@ -19,9 +19,9 @@ header Content-Security-Policy. With this header, the browser loads scripts and 
 can also send requests only to this broker. The scripts insert all names, keys and values as plain text, so HTML
 tags in them have no effect.
 
-*Cost.* While no page is connected, the broker sends no changes and records no requests. While a page is
-connected, the feed, a thread of the broker, collects the broker's state several times a second. If clients send
-records to all of 100 partitions, this takes 3 % of one processor.
+*Cost.* While no page is connected, the broker sends no changes, and records no requests (except for `hmb top`).
+While a page is connected, the feed, a thread of the broker, collects the broker's state several times a second.
+If clients send records to all of 100 partitions, this takes 3 % of one processor.
 
 After each collection, the feed pauses for at least four times the processor time of a collection. So it usually
 takes at most 20 % of one processor, even if the state is large. But a pause is never longer than 2 s. If a

@@ -3,7 +3,7 @@
 An administrator sets a quota for an *entity*: a user, a client id, a user with a client id, or an IP address. There are
 five quotas:
     producer_byte_rate         bytes of records per second in Produce requests
-    consumer_byte_rate         bytes of records per second in Fetch responses
+    consumer_byte_rate         bytes of records per second in Fetch and ShareFetch responses
     request_percentage         percentage of time that broker threads work for a client; 100 means one busy thread
     controller_mutation_rate   partitions per second that a client creates or deletes
     connection_creation_rate   new connections per second from an IP address
