@@ -20,8 +20,9 @@ pip install 'hmb[labs]'
 hmb lab start {number}
 ```
 
-The first command also installs matplotlib and pytest, which the programs of the lab need. The
-second command creates the folder `lab-{number:02}`. Each program of this page uses variables of the programs before it.
+The first command also installs matplotlib, which the programs of the lab need, and pytest, which the
+checks need. The second command creates the folder `lab-{number:02}`. Each program of this page uses
+variables of the programs before it.
 Run the programs in this folder, in one of two ways:
 
 - In Jupyter: `pip install notebook`, then `jupyter notebook lab.ipynb`.

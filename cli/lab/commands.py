@@ -163,12 +163,11 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
     except (CheckFailed, WorkspaceError) as error:
         raise CliError(str(error)) from error
     found.add_check(results, exercise)
-    shown: set[str] = set()
+    shown: dict[str, int] = {}  # for each error: the number of the first requirement that fails with this error
     for number, result in enumerate(results, 1):  # The text of the lab has the same numbers.
         click.echo(f"{'ok  ' if result.error is None else 'FAIL'}  {number}. {result.requirement}")
         if result.error is not None:
-            _show_error(result, result.error in shown)
-            shown.add(result.error)
+            _show_error(result, shown.setdefault(result.error, number), number)
     missing = sum(result.error is not None for result in results)
     if missing:
         help_ = f" (hmb lab hint {found.lab.number} may help)" if exercise is FIRST else ""
@@ -179,9 +178,12 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
     return results
 
 
-def _show_error(result: Result, is_repeated: bool) -> None:
-    """Show why a requirement fails, and the last lines that the student's code (the answer) has printed."""
-    error = "the same error as above" if is_repeated else result.error or ""
+def _show_error(result: Result, first: int, number: int) -> None:
+    """Show why requirement `number` fails, and the last lines that the student's code (the answer) has printed.
+
+    `first` is the first requirement with the same error. The error is shown in full only for this requirement.
+    """
+    error = result.error or "" if first == number else f"the same error as for requirement {first}"
     click.echo("      " + error.replace("\n", "\n      "))
     for line in result.printed.splitlines()[-PRINTED_LINES:]:
         click.echo(f"      printed: {line}")

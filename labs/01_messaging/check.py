@@ -3,9 +3,11 @@
 In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
+import gc
 import sys
 import threading
 import time
+import weakref
 
 WAIT = 10  # seconds: the check fails if a thread has not ended after this time
 
@@ -114,7 +116,8 @@ def test_all_waiting_threads(answer):
     time.sleep(0.2)
     got, right = sorted(found, key=str), [("a", "one"), ("b", "one")]
     case = "two threads wait for 'a' and two for 'b', and publish 'one'"
-    assert got == right, f"{case}: the calls of wait have returned {got} (right: {right})"
+    rest = "the other two threads must still wait"
+    assert got == right, f"{case}: the calls of wait have returned {got} (right: {right}; {rest})"
     topic.publish("two")
     for thread in threads:
         thread.join(WAIT)
@@ -270,18 +273,53 @@ def test_threads(answer):
             assert numbers == list(range(count)), f"{name!r} gets the messages of a thread out of order, or doubled"
 
 
+class Message:
+    """A message for the test of memory. Python allows weak references to its instances, but not to strings."""
+
+
+def publish_objects(topic, count):
+    """Publish `count` messages. Return a weak reference to each message, which does not keep the message in memory."""
+    references = []
+    for _ in range(count):
+        message = Message()
+        references.append(weakref.ref(message))
+        topic.publish(message)
+    return references
+
+
+def check_kept(topic, references, right, case):
+    """Check that the topic reports `right` kept messages, and that no other messages are in memory."""
+    found = topic.retained()
+    assert found == right, f"{case}: retained() is {found!r} (right: {right})"
+    gc.collect()  # Python then also deletes messages to which only unused objects refer.
+    found = sum(reference() is not None for reference in references)
+    what = f"retained() is right, but the number of messages in memory is {found} (right: {right})"
+    assert found <= right, f"{case}: {what}; delete each message that all subscribers have read"
+
+
 def test_memory(answer):
-    """The topic removes a message from memory when all subscribers have read the message."""
+    """The topic removes a message from memory when all subscribers have read the message.
+
+    A topic without subscribers keeps no messages.
+    """
     topic = answer.Topic()
     for name in ("a", "b"):
         topic.subscribe(name)
-    for number in range(100):
-        topic.publish(number)
-    assert topic.retained() == 100, f"100 messages that nobody has read: retained() is {topic.retained()}"
+    references = publish_objects(topic, 100)
+    check_kept(topic, references, 100, "100 messages that nobody has read")
     read_all(topic, "a")
-    assert topic.retained() == 100, f"'a' has read 100 messages, and 'b' none: retained() is {topic.retained()}"
+    check_kept(topic, references, 100, "'a' has read 100 messages, and 'b' none")
     for _ in range(40):
         topic.poll("b")
-    assert topic.retained() == 60, f"'a' has read 100 messages, and 'b' 40: retained() is {topic.retained()}"
+    check_kept(topic, references, 60, "'a' has read 100 messages, and 'b' 40")
     read_all(topic, "b")
-    assert topic.retained() == 0, f"all subscribers have read all: retained() is {topic.retained()}"
+    check_kept(topic, references, 0, "all subscribers have read all")
+
+    topic_without_subscribers = answer.Topic()
+    references = publish_objects(topic_without_subscribers, 3)
+    try:
+        topic_without_subscribers.retained()
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise AssertionError(f"a topic without subscribers: retained() raises {what} (right: 0)") from error
+    check_kept(topic_without_subscribers, references, 0, "3 messages, and a topic without subscribers")

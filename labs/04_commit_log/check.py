@@ -68,17 +68,18 @@ def test_reopening(answer, tmp_path, rng):
     """A log that was closed and opened again has all its records, and the next record gets the next offset."""
     records = [*RECORDS, *(rng.randbytes(rng.randrange(40)) for _ in range(20))]
     for count in (0, 1, 2, len(records)):
+        case = "1 record" if count == 1 else f"{count} records"
         folder = tmp_path / str(count)
         folder.mkdir()
         filled(answer, folder, records[:count]).close()
         log = answer.Log(folder)
         end = log.end_offset
-        assert end == count, f"{count} records, close, open: end_offset is {end!r} (right: {count})"
+        assert end == count, f"{case}, close, open: end_offset is {end!r} (right: {count})"
         for offset, record in enumerate(records[:count]):
             found = log.read(offset)
-            assert found == record, f"{count} records, reopened: read({offset}) returns {found!r} (right: {record!r})"
+            assert found == record, f"{case}, reopened: read({offset}) returns {found!r} (right: {record!r})"
         offset = log.append(b"next")
-        assert offset == count, f"{count} records, close, open: the next record gets offset {offset!r} (right: {count})"
+        assert offset == count, f"{case}, close, open: the next record gets offset {offset!r} (right: {count})"
         log.close()
 
 
@@ -152,9 +153,13 @@ def test_reading_one_record(answer, tmp_path):
     """`read` does not read the whole file. For this, the log keeps the position of each record in memory."""
     (tmp_path / "log").write_bytes(frame(bytes(1000)) * 10_000)
     log = answer.Log(tmp_path)
+    case = "the check has written a file `log` with 10,000 records, and opens it with Log(directory)"
+    end = log.end_offset
+    assert end == 10_000, f"{case}: end_offset is {end!r} (right: 10000); load the records of the file"
     before = bytes_read()
     for _ in range(20):
-        log.read(9_999)
+        found = log.read(9_999)
+        assert found == bytes(1000), f"{case}: read(9999) returns {found!r:.40} (right: 1,000 zero bytes)"
     megabytes = (bytes_read() - before) / 1e6
     assert megabytes < 20, f"a log of 10 MB: 20 reads of one record took {megabytes:.0f} MB from the file"
     log.close()

@@ -55,7 +55,8 @@ FIELDS = [
 
 def test_batch(answer, rng):
     """The result of `batch` has the right header fields, length, records and CRC."""
-    for records in ([(None, b"tea")], [(b"anna", b"tea"), (None, rng.randbytes(80)), (b"ben", None)]):
+    short = [(b"anna", b"tea"), (b"ben", None)]
+    for records in (short[:1], short, [(None, b"tea")], [*short, (None, rng.randbytes(80))]):
         expected = encode_batch([Record(delta, TIME, key, value) for delta, (key, value) in enumerate(records)])
         found = answer.batch(list(records), TIME)
         case = f"batch({records}, {TIME})"
@@ -63,8 +64,6 @@ def test_batch(answer, rng):
         assert len(found) >= 61, f"{case} has {len(found)} bytes, but the header alone has 61"
         for name, begin, end in FIELDS:
             right, given = (int.from_bytes(data[begin:end], signed=True) for data in (expected, found))
-            if name == "partition leader epoch" and given in (0, -1):
-                continue
             assert given == right, f"{case}: the {name} (bytes {begin} to {end - 1}) is {given} (right: {right})"
         right, given = shown(expected[61:]), shown(found[61:])
         assert given == right, f"{case}: the records are {given} (right: {right})"
@@ -118,7 +117,7 @@ def test_a_real_broker(answer, rng):
             assert isinstance(frame, bytes | bytearray), f"produce returns {frame!r} (right: bytes)"
             response = ask(broker, frame)
             why = "the broker sends no response: a field before the records is wrong (for example, acks is 0)"
-            assert response is not None, f"{why}; compare your frame with the program of the lab (hmb decode -)"
+            assert response is not None, f"{why}; lab.md shows how `hmb decode -` prints the fields of your frame"
             found = int.from_bytes(response[:4])
             assert found == number, f"the response has the correlation id {found}; the request should have {number}"
             code = int.from_bytes(response[4 + 4 + 2 + 6 + 4 + 4 :][:2], signed=True)

@@ -45,6 +45,7 @@ def test_a_student_starts_fails_and_passes(folder: Path) -> None:
     assert json.loads((folder / "lab-04" / "lab.ipynb").read_text())["nbformat"] == 4
     failed = lab("check", "4")
     assert failed.exit_code == 1 and "7 of 8 requirements fail" in failed.output
+    assert "      the same error as for requirement 2\n" in failed.output
     (folder / "lab-04" / "answer.py").write_text(LAB.solution)
     passed = lab("check", "4")
     assert passed.exit_code == 0 and passed.output.endswith("all 8 requirements are met: lab 4 is passed\n")
