@@ -18,10 +18,10 @@ For example, `Consumer("localhost:9092", "weather", until="end")` reads all reco
 the consumer starts.
 
 The consumer returns each record once. The records of one partition come in the order of the log, but records of
-other partitions can come between them. If a partition has an error, `poll` first returns the records that the
-consumer already has in memory. The next `poll` raises the error. An error can be permanent, for example if a
-batch is damaged. Every later `poll` then raises the error again, until the application pauses the partition, or
-seeks to an offset after the damaged batch.
+other partitions can come between them. If a partition has an error, `poll` first returns all records that the
+consumer already has in memory. This can take several calls of `poll`. The call after them raises the error. An
+error can be permanent, for example if a batch is damaged. Every later `poll` then raises the error again, until
+the application pauses the partition, or seeks to an offset after the damaged batch.
 
 The constructor of a consumer without a group already asks the brokers for the start offsets. If the setting
 `offset` is "latest", the application therefore receives all records that are written after the constructor has
