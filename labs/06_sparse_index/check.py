@@ -87,7 +87,10 @@ class CountingList(list):
 
 
 def test_binary_search(answer, rng):
-    """`lookup` reads at most 12 entries of an index with 1,000 entries."""
+    """`lookup` reads at most 12 entries of an index with 1,000 entries.
+
+    Each access `entries[i]` counts as one read. A loop over `entries` reads all entries.
+    """
     for offset in [0, 5000, 9999, rng.randrange(10_000)]:
         entries = CountingList((10 * number + 9, 100 * number) for number in range(1000))
         answer.lookup(entries, offset)
@@ -105,7 +108,10 @@ def test_find_batch(answer, files):
 
 
 def test_the_end(answer, files):
-    """`find_batch` returns `None` if no complete batch contains the offset. The last batch can be incomplete."""
+    """`find_batch` returns `None` if no complete batch contains the offset.
+
+    The last batch can be incomplete. Even its header can be cut.
+    """
     position, first, last = files.batches[-1]
     found = answer.find_batch(files.log, 0, last + 1)
     case = f"the log ends at offset {last}"

@@ -93,7 +93,7 @@ def test_rounds(answer, rng):
             for number in theirs
         )  # fmt: skip
         expected = 0 if owned == target else 1 + is_moving
-        assert len(found) == expected, f"{case} returns {len(found)} rounds (right: {expected}): {found}"
+        assert len(found) == expected, f"{case} returns a list of length {len(found)} (right: {expected}): {found}"
         assert not found or found[-1] == wanted, f"{case}: the last round is {found[-1]} (right: {wanted})"
 
 

@@ -62,7 +62,8 @@ def test_copies(answer):
         partition = answer.Partition()
         appended(answer, partition, *batches[:length])
         for number in range(max(0, length - 5), length):
-            case = f"after {length} batches of 10 records, batch number {number + 1} comes again"
+            batch_word = "batch" if length == 1 else "batches"
+            case = f"after {length} {batch_word} of 10 records, batch number {number + 1} comes again"
             try:
                 offset = partition.append(*batches[number])
             except (answer.OutOfOrder, answer.Fenced) as error:
@@ -102,8 +103,7 @@ def test_out_of_order(answer):
 def test_epochs(answer):
     """After a batch with a new epoch, `append` raises `Fenced` for batches of the same producer with an older epoch.
 
-    When a producer starts again, it gets a greater epoch, and its next batch begins with the sequence number 0. The
-    batches of one producer have no effect on the sequence numbers of another producer.
+    The batches of one producer have no effect on the sequence numbers of another producer.
     """
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 0, 5))
