@@ -4,9 +4,10 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-An old commit never replaces a newer one, because a thread holds the group's lock while it commits. Under this lock, the
-thread checks the member, and adds the records of the commit to the journal's queue. Meanwhile, the group cannot remove
-the member or assign its partitions to another member. So the next owner of a partition always adds its commits later.
+If the group removes a member, a commit of this member never replaces a commit of a partition's next owner. A
+thread holds the group's lock while it checks the member and adds the records of the commit to the journal's
+queue. During this time, the group cannot remove the member or assign its partitions to another member. So the
+next owner of a partition always adds its commits later.
 
 For example, member A commits offset 40 and waits for the disk. Meanwhile, the group removes A and assigns the partition
 to member B. B then commits offset 45. The record of A was already in the queue when the group removed A. So the queue

@@ -1,9 +1,9 @@
 """The state of a log's producers, with which the log finds duplicate batches and open transactions.
 
-A producer numbers the records that it sends to a partition. Each batch contains the id and the epoch of the producer,
-and the sequence number of the batch's first record. A producer may have five requests in flight (sent, but not yet
-answered). If it receives no response, it may send any of them again. To recognize such a repeated batch, the log
-remembers the last five batches of each producer.
+An idempotent producer numbers the records that it sends to a partition. Each of its batches contains the id
+and the epoch of the producer, and the sequence number of the batch's first record. The producer may have at
+most five requests in flight (sent, but not yet answered). If it receives no response, it may send any of them
+again. To recognize such a repeated batch, the log remembers the last five batches of each producer.
 
 The log compares a new batch with the last five batches of the same producer:
 - If the epoch of the new batch is older than the producer's newest epoch, the log refuses the batch with

@@ -6,13 +6,14 @@ partitioning (Kafka 0.7 design, "Semantic partitioning"). All clients of a topic
 Otherwise, they would send records with the same key to different partitions. Kafka's Java client has used murmur2 since
 version 0.8.2. This hash function is by Austin Appleby; Kafka uses it with 32 bits and its own seed.
 
-A record without a key may go to any partition. If such records went to a new partition each time, each batch would be
-small. The producer therefore fills one batch before it chooses another partition for these records (see `accumulator`).
-A program can choose one of three partitioners by name:
-    murmur2   the hash of the key is murmur2; records without a key go to the same partition until their batch is sent;
-              this is Kafka's default
-    hash      the hash of the key is Java's hash of a string; each record without a key goes to a random partition;
-              this was the default of Kafka 0.7
+A record without a key may go to any partition. If such records went to a new partition each time, each batch
+would be small. The producer therefore sends these records to one partition until its batch is full or sent.
+Only then does it choose another partition (see `queues`). A program can choose one of three partitioners by
+name:
+    murmur2   the hash of the key is murmur2; records without a key go to the same partition until their batch
+              is full or sent; this is Kafka's default
+    hash      the hash of the key is Java's hash of a string; each record without a key goes to a random
+              partition; this was the default of Kafka 0.7
     random    each record goes to a random partition, even if it has a key
 
 A program can also pass its own function as the partitioner. The function takes the key and the number of partitions. It

@@ -24,8 +24,8 @@ Invariants:
 - Each partition is in the mapping `assigned` or `revoking` of at most one member, so no partition has two
   owners.
 - The epoch of a member is never greater than the assignment epoch.
-- The records of a group describe its complete state. If all changes of a group are stored, the coordinator can
-  restore an equal group from its records.
+- The records of a group describe its state, except the deadlines. If all changes of a group are stored, the
+  coordinator can restore an equal group from its records. The deadlines then start again.
 
 During an online migration, some members of the group use the classic protocol. The folder `migration` handles their
 requests, and calls `step` and `remove` of this class. When the last member with the KIP-848 protocol leaves, a classic

@@ -225,9 +225,9 @@ class Sessions(WindowsOf):
     A state maps each key to the list of its sessions. To add a tuple, the bolt searches this list by bisection, so
     sessions are about as fast as tumbling windows.
 
-    The bolt keeps a session in memory until no more values can belong to it. This is so when the event-time
-    watermark is `gap` ms above the session's end. If the spout has a long `allowed_lateness`, the watermark grows
-    later, so the bolt keeps more sessions.
+    When the event-time watermark is `gap` ms above a session's end, no more values can belong to the session. The
+    bolt drops the session when the next snapshot begins, and keeps it in memory until then. If the spout has a long
+    `allowed_lateness`, the watermark grows later, so the bolt keeps more sessions.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

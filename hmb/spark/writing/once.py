@@ -138,8 +138,9 @@ def check_transactions(options: SinkOptions) -> None:
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
     """Write a task's rows in one transaction. If an earlier run of the task has already written them, write nothing.
 
-    Return the number of rows in `batches`. For a streaming query, `job` is the query id. With
-    `failOnChangedRows=false`, the function also writes rows that differ from the rows of the earlier run.
+    Return the number of rows in `batches`. For a streaming query, `job` is the query id. If the earlier run has
+    written other rows for this batch, the function raises ReplayError. With `failOnChangedRows=false`, it instead
+    writes all rows of this run in addition to the earlier rows.
 
     Raises UndeliveredError, ReplayError, KafkaError.
     """

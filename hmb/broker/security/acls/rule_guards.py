@@ -34,10 +34,10 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# In these APIs, a refused part of a response contains an error code and no items. For example, an OffsetFetch response
-# contains groups, and each group contains topics. If the broker refuses a group, this group gets an error code and an
-# empty list of topics. (Before version 8, a response is for one group. The error code and the empty list are in the
-# response itself.)
+# In these APIs, a part of a response that contains an error code contains no items. For example, an OffsetFetch
+# response contains groups, and each group contains topics. If the broker refuses a group, this group gets an error code
+# and an empty list of topics. (In versions 2 to 7, the response is for one group, and contains the error code and the
+# empty list itself. In versions 0 and 1, only partitions have error codes, so the list of topics is not empty.)
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
