@@ -1,12 +1,12 @@
 """Word count with each of the stream processors in Python. All processors compute the same result.
 
 This command is an example:
-    python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words
+    python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 1000000
 
-The program counts the words of a topic, in which each record contains one word. It reads the records that the
-topic contains when the program starts. At the end, it prints one line of JSON with two numbers: how many
-seconds the stream processor took, and how many words it counted. The first argument of the command selects a
-stream processor. The processor runs in one process, unless this list says otherwise:
+The program counts the words of a topic, in which each record contains one word. The last argument is the number of
+records. It reads the records that the topic contains when the program starts. At the end, it prints one line of JSON
+with two numbers: how many seconds the stream processor took, and how many words it counted. The first argument of the
+command selects a stream processor. The processor runs in one process, unless this list says otherwise:
     hailstorm                           threads; a snapshot every second; the sender of a batch of words first
                                         adds up the counts of each word (a combiner)
     hailstorm-no-snapshots              like `hailstorm`, but with only one snapshot at the end

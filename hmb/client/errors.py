@@ -21,7 +21,7 @@ names another module in brackets:
       MirrorError           [hmb.mirror.errors] a mirror cannot continue
         MirrorInterrupted   [hmb.mirror.errors] a mirror begins a new session
 
-An invalid TLS setting first raises TlsSettingError. A client then converts this error to SecuritySettingError,
+Many invalid TLS settings first raise TlsSettingError. A client then converts this error to SecuritySettingError,
 and a broker converts it to ConfigError. If a client reads its settings from a properties file, it converts
 SecuritySettingError to SettingError.
 

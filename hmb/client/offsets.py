@@ -177,8 +177,8 @@ def list_offsets(
     is NOT_FOUND (-1). If a partition has an error, the function raises KafkaError for the first such partition. If
     a broker cannot be reached, it raises ConnectionFailed.
 
-    A broker older than Kafka 0.10.1 knows only when each segment file was last changed, but not the timestamps of
-    records. For such a broker, the result is the first offset of a segment, and never NOT_FOUND.
+    A broker older than Kafka 0.10.1 has no index of timestamps. It only knows when each segment file was last
+    changed. For a time in ms, the result is then the first offset of a segment, and never NOT_FOUND.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:

@@ -23,7 +23,7 @@ offset for each partition:
     phase              what happens
     Flowing(None)      the topology processes records
     SpoutsPaused       tags-0 pauses, and reports that its next offset is 7; C is therefore (tags-0: 7)
-    SpoutsPaused(C)    count-0 splits its state at C, and reports this; later tuples do not enter the snapshot
+    SpoutsPaused(C)    count-0 splits its state at C, and reports this; only tuples below C enter the snapshot
     Flowing(C)         tags-0 reads again; count-0 stores its snapshot at C, and reports this
     Flowing(None)      the snapshot is complete: the negotiator writes C into `completed` of the master state
 
@@ -112,11 +112,11 @@ class Report:
     A snapshot contains the states of the processors. Each snapshot has a *clock* with one offset for each
     partition: the snapshot covers the records below these offsets. A *spout* is a processor that reads a partition.
 
-    epoch        the epoch of the newest master state that the processor has read; 0 if it has read none
-    seen         the number of this master state within its epoch
+    epoch        the epoch in which the processor takes part; 0 if it takes part in none
+    seen         the number of the newest master state of this epoch that the processor has read
     address      (host, port) to which other processes send tuples; None if all processors run in one process
-    saved        the clocks of the intact snapshots that the processor had at the beginning of the epoch
-    start        for a spout: the offset where it begins if the topology restores no snapshot
+    saved        in the phase INITIALIZE: the clocks of the processor's intact snapshots; later empty
+    start        in the phase INITIALIZE, for a spout: the offset where it begins without a snapshot; later None
     is_ready     whether the processor has restored its snapshot; a spout must also be at its first offset
     position     for a paused spout: the offset of the next record; otherwise None
     is_at_end    for a spout that reads a bounded topic: whether it has read the whole partition

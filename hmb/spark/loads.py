@@ -117,11 +117,12 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
-    A *run* is a folder of Parquet files, which contains one range of offsets of each partition. The function writes and
-    commits one run after another, each with at most `records_per_run` records. After each commit, the function calls
-    `on_commit(run, remaining)`. `remaining` is the number of offsets that are not loaded yet.
+    A *run* is a folder of Parquet files, which contains one range of offsets of each partition. The function writes
+    and commits one run after another. A run has at most about `records_per_run` records. It can have a few more,
+    because it reads at least one offset of each partition that has unread offsets.
 
-    `options` are further options of the data source.
+    After each commit, the function calls `on_commit(run, remaining)`. `remaining` is the number of offsets that are
+    not loaded yet. `options` are further options of the data source.
 
     Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """

@@ -3,9 +3,8 @@
 Retention can be a week, but a test cannot wait for a week. Therefore a test can pass its own clock to the
 embedded broker, and move this clock forward (hmb/testing/clock.py). For this reason, most parts of a broker do
 not read the system's clock. Instead, they call the two functions of the broker's clock. The function `now_ms`
-returns the time since
-1970. The function `monotonic_ms` returns a time that never goes back. For example, the broker passes its
-      function `now_ms` to each log.
+returns the milliseconds since 1970, and `monotonic_ms` returns a time (ms) that never goes back. For example, the
+broker passes its function `now_ms` to each log.
 
 When a test moves the clock forward, the broker deletes expired records and committed offsets, and aborts transactions
 that last too long. But a thread that waits, for example for new records, measures the real time. Otherwise, moving the

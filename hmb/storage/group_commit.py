@@ -67,7 +67,7 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        If the log has created new files, the next sync also syncs the directory of the log. Without this, a crash
+        If the log has created new files, the next sync also syncs the directory of the log. Without this, a power cut
         could remove the new files from the directory. The sync then calls `on_directory_synced` with the active
         segment and the log's end offset.
         """
@@ -101,7 +101,8 @@ class GroupCommit:
         The method calls `begin` with the recovery point. All records below this offset are already on disk. `begin`
         returns the files that contain the records from this offset on. `clock` returns the time in ms.
 
-        Raises KAFKA_STORAGE_ERROR if a file cannot be opened or synced, or if an earlier sync has failed.
+        Raises KAFKA_STORAGE_ERROR if a file cannot be opened or synced. Also raises this error if an earlier sync has
+        failed, or if an append has found that another process has removed a file of the log.
         """
         with self._lock:
             self.raise_if_failed()

@@ -112,8 +112,8 @@ class Log:
         self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
         # This lock guards segments, offsets and producers. An append holds the lock while it assigns offsets and writes
         # the records. A read holds the lock only while it copies the offsets and the list of segments. A cleanup holds
-        # the lock only while it changes the list of segments. Some threads need several locks. They take `cleanup_lock`
-        # first, the lock of `group_commit` second, and this lock last.
+        # the lock only for short steps, for example while it changes the list of segments. Some threads need several
+        # locks. They take `cleanup_lock` first, the lock of `group_commit` second, and this lock last.
         self.lock = threading.Lock()
         checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
@@ -173,10 +173,10 @@ class Log:
         """Append a record batch of a producer, or messages in the older formats v0 and v1.
 
         Raises KafkaError with one of these codes: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD,
-        INVALID_TIMESTAMP, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR.
-        After the broker has stopped, the code is NOT_LEADER_OR_FOLLOWER. If the log was deleted, it is
-        UNKNOWN_TOPIC_OR_PARTITION. After an error, nothing was appended. There is one exception: if the setting
-        `flush.messages` requires a sync and this sync fails, the records stay in the log.
+        INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH,
+        INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. After the broker has stopped, the code is NOT_LEADER_OR_FOLLOWER. If the
+        log was deleted, it is UNKNOWN_TOPIC_OR_PARTITION. After an error, nothing was appended. There is one exception:
+        if the setting `flush.messages` requires a sync and this sync fails, the records stay in the log.
         """
         if self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
@@ -222,7 +222,7 @@ class Log:
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> LogAppendInfo:
         """Append the transaction coordinator's marker, which ends a producer's transaction in this partition.
 
-        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+        Raises KafkaError with TRANSACTION_COORDINATOR_FENCED, or with a code that `append` raises, too.
         """
         state, now = self.producer_state, self.clock()
         while True:
@@ -385,9 +385,9 @@ class Log:
     def close(self) -> None:
         """Close the log: refuse appends, sync the log, save a snapshot of the producers, and close the files.
 
-        If a cleanup is deleting or replacing segments, first wait until the cleanup ends. After `close`, the log never
-        changes a file again. If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log when it starts
-        again.
+        The method refuses appends at once. If a cleanup is deleting or replacing segments, it waits until the cleanup
+        ends, and only then syncs the log. After `close`, the log never changes a file again. If `close` raises
+        KAFKA_STORAGE_ERROR or OSError, the broker checks the log when it starts again.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self.cleanup_lock:

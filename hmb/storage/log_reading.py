@@ -1,9 +1,10 @@
 """Reading a log: which bytes of which segment a fetch returns, and which aborted transactions these bytes contain.
 
-To read a log, a thread first copies the log's offsets and the list of segments. It holds the log's lock only during
-this copy. The functions of this module then read without the lock. Meanwhile, another thread may delete or compact a
-segment. This does not disturb the read, because the old files of the segment still exist under other names. The read
-takes both the records and the aborted transactions from these old files, so they match.
+To read a log, a thread first copies the log's offsets and the list of segments. It holds the log's lock only
+during this copy. The functions of this module then read without the lock. Meanwhile, another thread may delete
+or compact a segment. This usually does not disturb the read, because the broker keeps the old files under other
+names for `file.delete.delay.ms`. (If the disk is full, the broker can remove them earlier.) The read takes both
+the records and the aborted transactions from these old files, so they match.
 
 If a fetch asks only for committed records, the response contains only records below the last stable offset
 (producer_state.py). The response also lists the aborted transactions of these records (transaction_index.py), and the
@@ -89,8 +90,9 @@ def _aborted_in(
 ) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions in `region`, which is a part of the first segment in `segments`.
 
-    The records in the region have offsets of at least `offset` and below `next_offset`. The result can also contain
-    transactions that begin shortly after the region, because the index knows the offsets of only some batches.
+    The region begins with the batch that contains `offset`, or with the next batch if no batch contains it. All its
+    records have offsets below `next_offset`. The result can also contain transactions that begin shortly after the
+    region, because the index knows the offsets of only some batches.
     """
     if not any(segment.transaction_index.entries for segment in segments):
         return ()

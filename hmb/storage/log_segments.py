@@ -26,9 +26,9 @@ LOGGER = logging.getLogger(__name__)
 class LogSegments:
     """The list of the segments of one log.
 
-    A thread that changes the list must hold the log's lock. A thread that deletes, replaces or closes the files
-    must hold the log's `cleanup_lock`. A thread can iterate over the segments without a lock, because it iterates
-    over a copy of the list. No other thread can change the list while this copy is made.
+    A thread that changes the list must hold the log's lock. A thread that deletes or replaces the files, or closes
+    the log, must hold the log's `cleanup_lock`. A thread can iterate over the segments without a lock, because it
+    iterates over a copy of the list. No other thread can change the list while this copy is made.
 
     Invariants:
     - The list has at least one segment, and the segments are in the order of their base offsets.

@@ -8,13 +8,13 @@ again. To recognize such a repeated batch, the log remembers the last five batch
 The log compares a new batch with the last five batches of the same producer:
 - If the epoch of the new batch is older than the producer's newest epoch, the log refuses the batch with
   INVALID_PRODUCER_EPOCH.
-- If the new batch has the same sequence numbers as one of the five batches, it is a duplicate. The log does not append
-  it again, and the response contains the offsets of the first append.
-- If the sequence numbers of the new batch continue those of the last batch, the log appends the new batch. However, if
-  the producer has an open transaction and the new batch is not transactional, the log refuses it with
-  INVALID_TXN_STATE.
-- In all other cases, the log refuses the new batch with OUT_OF_ORDER_SEQUENCE_NUMBER. The next paragraph lists three
-  exceptions.
+- If the new batch has the same epoch and the same sequence numbers as one of the five batches, it is a
+  duplicate. The log does not append it again, and the response contains the offsets of the first append.
+- If the sequence numbers of the new batch continue those of the last batch, the log appends the new batch.
+- In all other cases, the log refuses the new batch with OUT_OF_ORDER_SEQUENCE_NUMBER. The next paragraph lists
+  three exceptions.
+- If the producer has an open transaction and the new batch is not transactional, the log does not append the
+  batch, but refuses it with INVALID_TXN_STATE. This rule also applies to a batch with a newer epoch.
 
 In three cases, the log appends a batch although its sequence number does not continue those of the last batch:
 - The log does not know the producer. It may have deleted the producer's older batches, so it accepts any sequence

@@ -181,7 +181,8 @@ class Segment:
         this batch.
 
         All offsets before `end` must be below `next_offset`. If the first batch contains a greater or equal offset, the
-        batch is damaged, and the method raises DamagedSegment. Also raises OSError.
+        batch is damaged, and the method raises DamagedSegment. It also raises DamagedSegment if it finds other damage
+        during the search, or if the file is missing. Raises OSError if the file cannot be read.
         """
         found = self.find(offset, end)
         if found is None:

@@ -8,8 +8,8 @@ Behavior: the broker moves the log start offset of each partition. Clients canno
       offset -1 means the high watermark. If a request contains a partition twice, the broker uses only the last
       offset.
     - *Disk.* The broker responds when the new log start offsets are on disk, so they survive a crash and a
-      power cut. If the broker cannot write them, the error is KAFKA_STORAGE_ERROR, and no log start offset
-      changes.
+      power cut. If the broker cannot write them, the error is KAFKA_STORAGE_ERROR. No log start offset changes
+      then, unless the disk is full and the broker has already removed segments.
     - *Segments.* The broker removes segments below the log start offset later, at the next retention check. If
       the disk is full, the broker removes these segments first, to get space for the new log start offsets.
 Version notes: none.

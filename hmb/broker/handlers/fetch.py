@@ -26,11 +26,11 @@ Behavior: the broker follows these rules:
       end offset (leader_epochs.py).
 Version notes: version 7 adds fetch sessions (KIP-227). Version 9 adds the leader epoch of each partition
     (KIP-320), and version 12 adds the last fetched epoch (KIP-595). Versions 13 and later name topics by their
-    ids (KIP-516). A client that sends a version below 4 does not know record batches. While the broker sends
-    the response to this client, it converts the batches to an older format (`FetchRequest.magic_of`,
-    old_clients.py), and checks them. If the first batch is damaged, the client gets CORRUPT_MESSAGE. If the
-    first batch has more than `max.decompressed.message.bytes` bytes after decompression, the client gets
-    MESSAGE_TOO_LARGE.
+    ids (KIP-516). A client that sends a version below 4 does not know record batches. The broker first checks
+    the batches for this client. If the first batch is damaged, the client gets CORRUPT_MESSAGE. If the first
+    batch has more than `max.decompressed.message.bytes` bytes after decompression, the client gets
+    MESSAGE_TOO_LARGE. While the broker sends the response, it converts the batches to an older format
+    (`FetchRequest.magic_of`, old_clients.py).
 Left out: fetches by followers, because HMB has one broker. For the same reason, a client cannot choose a nearby
     replica (rack). A client in another data center always reads from this broker, over a slower network.
 """

@@ -7,7 +7,8 @@ Behavior: the request contains a leader epoch. The broker returns the end offset
     - *Epochs of the log.* If the log contains the epoch, the response contains the epoch and its end offset. For the
       newest epoch, this offset is the end of the log.
     - *Missing epochs.* If the log does not contain the epoch, the broker uses the next smaller epoch. For example, for
-      epoch 5 in a log with the epochs 2, 3 and 7, the response contains epoch 3 and the end offset of epoch 3.
+      epoch 5 in a log with the epochs 2, 3 and 7, the response contains epoch 3 and the end offset of epoch 3. If the
+      log has no smaller epoch, the response contains the requested epoch and the start offset of the first epoch.
     - *Unknown epochs.* If the requested epoch is greater than the newest epoch or is -1, the response contains the
       epoch -1 and the offset -1.
 Version notes: from version 2 on, a request also contains the leader epoch that the client believes to be current. If

@@ -7,8 +7,9 @@ Without gathering, the thread would sync after each request.
 With gathering, one sync serves several Produce requests. The connection's thread appends the records of the
 first request to the log. The response must wait until the records are on disk (broker/deferred.py), so the
 thread puts it into a queue. If another Produce request has already arrived, the thread handles it in the same
-way. When no more requests are waiting, one sync writes the records of all these requests to disk. Then one
-system call sends all responses, in the order of the requests.
+way. When no other Produce request follows, or when the queue has 64 responses (MAX_DEFERRED), one sync writes
+the records of all these requests to disk. Then one system call sends all responses, in the order of the
+requests.
 
 Gathering means that the broker sends the responses to several requests together. It makes a producer with acks=all
 faster, because one sync writes the records of several requests to disk. In a measurement, each batch contained one

@@ -112,12 +112,13 @@ class SimpleConsumer:
         """Return the record at `offset`, and the records after it, up to a size of `max_bytes` bytes.
 
         From Kafka 0.10.1 on, a broker returns at least one batch, even if this batch is larger than `max_bytes`. If
-        `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError
-        with one of these codes:
+        `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError,
+        for example with one of these codes:
 
         - OFFSET_OUT_OF_RANGE: the log does not have the offset.
         - NOT_LEADER_OR_FOLLOWER: the broker is not the leader of the partition.
-        - MESSAGE_TOO_LARGE: a message is larger than `max_bytes` (only with brokers older than Kafka 0.10.1).
+        - MESSAGE_TOO_LARGE: the message at `offset` is larger than `max_bytes` (only with brokers older than Kafka
+          0.10.1).
         """
         (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
         if isinstance(fetched, KafkaError):

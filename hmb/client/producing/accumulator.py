@@ -6,7 +6,8 @@ sender thread sends the first batches of the queues.
 
 A sender thread sends a batch when the batch is *due*. A batch becomes due in three cases:
 - The batch is full.
-- An application thread is waiting for the result of this batch, for all batches (`flush`), or for free memory.
+- An application thread is waiting for the result of this batch, for all batches (`flush` or `close`), or for
+  free memory.
 - The first record of the batch has waited for `linger` seconds, and no earlier batch of the partition is in
   flight.
 

@@ -69,8 +69,8 @@ class PartitionQueue:
       While `window` is above 0, the batches in flight are the first batches in `batches`.
     - After a batch has failed, `window` is 0 until no batch is in flight. Until then, no further batch is sent. The
       failed batch stays in `batches`, but it is not in flight. The batches after it can still be in flight.
-    - `sender_queues` contains all queues of one thread. This thread is the *owner* of these queues: it sends their
-      batches, or looks up the leaders of their partitions.
+    - `sender_queues` belongs to the thread that is the *owner* of this queue. The owner sends the batches, or looks
+      up the leader of the partition. `sender_queues` contains all queues of the owner that have batches.
 
     Several threads use `sender_queues`, `batches`, `open` and `max_size`, so the accumulator's lock guards these
     fields. Only the owner uses `sequence`, `in_flight` and `window`, so these fields need no lock.

@@ -236,8 +236,8 @@ class Delivery:
         """Call `callback` with this delivery when the record is delivered or has failed.
 
         If the result is already known, this method calls `callback` itself. Otherwise a sender thread calls `callback`
-        later. The callback can send records, but must not wait for their results: a sender thread that waits cannot
-        send these records.
+        later. If `Producer.close` gives up the record, the thread that called `close` calls `callback`. The callback
+        can send records, but must not wait for their results: a sender thread that waits cannot send these records.
         """
         self._result.add_callback(callback, self)
 

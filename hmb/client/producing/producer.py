@@ -15,9 +15,10 @@ Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Pro
 broker. If a thread waits for the result of a record, the producer sends the record's batch immediately.
 
 If the producer has never reached a broker, a failed connection causes an error immediately, because the address
-is probably wrong. After the producer has reached a broker, it repeats failed requests. It repeats a request for
-metadata for up to `max_block` seconds, and a batch for up to `delivery_timeout` seconds. If a record can never
-be sent, for example because it is larger than `max_request_size`, `send` itself raises the error.
+is probably wrong. After the producer has reached a broker, it repeats requests that fail with a temporary
+error. It repeats a request for metadata for up to `max_block` seconds, and a batch for up to `delivery_timeout`
+seconds. If a record can never be sent, for example because it is larger than `max_request_size`, `send` itself
+raises the error.
 """
 
 from __future__ import annotations
@@ -118,6 +119,7 @@ class Producer:
         - KafkaError if the record cannot be sent, for example because it is too large.
         - TimeoutError if the buffer stays full.
         - ConnectionFailed if no broker answers.
+        - RuntimeError if the producer is closed.
         """
         if self._value_serializer is not None:
             value = self._value_serializer(value)

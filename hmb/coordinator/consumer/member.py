@@ -118,9 +118,10 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch in a heartbeat. `owned` contains the partitions that the heartbeat lists.
 
-        Epoch 0 (the member joins the group) and the current epoch are valid. The previous epoch is valid if the
-        heartbeat lists partitions, and all of them are assigned to the member. Such a member may have missed the
-        response with the current epoch. In all other cases, the method raises FENCED_MEMBER_EPOCH.
+        If the heartbeat contains no list, `owned` is None. Epoch 0 (the member joins the group) and the current epoch
+        are valid. The previous epoch is valid if the heartbeat contains a list, and all partitions in it are assigned
+        to the member. The list can be empty. Such a member may have missed the response with the current epoch. In all
+        other cases, the method raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return
@@ -134,8 +135,9 @@ class ConsumerMember:
         The epoch in the commit must be the current epoch of the member. An older epoch is also allowed, if the member
         has owned all partitions of the commit since that epoch (KIP-1251).
 
-        A member that uses the KIP-848 protocol gets UNSUPPORTED_VERSION or STALE_MEMBER_EPOCH. A member that uses the
-        classic protocol gets ILLEGAL_GENERATION.
+        If the epoch is not allowed, raises STALE_MEMBER_EPOCH, or ILLEGAL_GENERATION for a member that uses the classic
+        protocol. For a member that uses the KIP-848 protocol, also raises UNSUPPORTED_VERSION if the version of
+        OffsetCommit is too old to contain an epoch.
         """
         if self.classic is None:
             check_commit_version(GroupType.CONSUMER, commit)

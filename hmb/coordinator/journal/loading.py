@@ -91,11 +91,13 @@ class NewestRecords:
 
 
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
-    """Read the log of a partition to its end, and yield the newest record of each key.
+    """Read the log of a partition to its end, and yield its newest records.
 
-    Only the newest record of a key is valid, so the caller does not need the other records. If a batch of the log is
-    damaged, this function repairs the segment that contains the batch, and reads the segment again. Raises KafkaError,
-    ProtocolError, OSError.
+    First, yield the newest record of each key, because only this record is valid. Skip a key if its newest record
+    is a tombstone. Then yield the newest records of the transactions that are still open.
+
+    If a batch of the log is damaged, this function repairs the segment that contains the batch, and continues at
+    the same offset. Raises KafkaError, ProtocolError, OSError.
     """
     newest = NewestRecords()
     _read_batches(log, stop, newest.add)

@@ -10,8 +10,8 @@ A member can have two deadlines:
 In a streams group, members give up tasks instead of partitions. In a share group, several members may read the
 same partition, so members have no revocation deadline.
 
-During an online migration, some members of a KIP-848 group use the classic protocol. For such a member, the group
-stores a deadline for its next JoinGroup request and a deadline for its next SyncGroup request (consumer/deadlines.py).
+During an online migration, some members of a KIP-848 group use the classic protocol. Such a member can have a
+deadline for its next JoinGroup request, and a deadline for its next SyncGroup request (consumer/deadlines.py).
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. The member never

@@ -40,7 +40,8 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     - `state` contains the members, the epochs and the target assignment.
     - `writes` contains the records that the broker must write to the journal. It is the same list as
       `state.writes`.
-    - `deadlines` contains the time at which each member's session ends.
+    - `deadlines` contains the time at which each member's session ends. If a member must give up partitions,
+      `deadlines` also contains the time by which it must have done so.
     """
 
     kind: ClassVar[GroupType]

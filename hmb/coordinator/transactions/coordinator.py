@@ -20,10 +20,10 @@ response. After the first step, the decision is final. If the broker crashes or 
 repeats the missing steps in its housekeeper thread or at its next start.
 
 A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
-open the transaction again, and this *hanging transaction* (KIP-890) would never get a marker. A thread
-therefore holds the lock of the transactional id while it appends records of a transaction (`writing`). The
-thread that decides to commit or abort the transaction needs the same lock. After the decision, the broker
-rejects further records.
+open the transaction again, and this *hanging transaction* (KIP-890) could stay open until the broker's next
+start (hanging.py). A thread therefore holds the lock of the transactional id while it appends records of a
+transaction (`writing`). The thread that decides to commit or abort the transaction needs the same lock. After
+the decision, the broker rejects further records.
 
 For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each of the two
 partitions gets a COMMIT marker, and the journal stores CompleteCommit. The coordinator makes these four writes before
@@ -216,8 +216,8 @@ class TransactionCoordinator:
         """Append a marker to one partition, for a WriteTxnMarkers request.
 
         The method appends the marker even if the coordinator knows no such transaction. It returns without waiting for
-        the disk. The returned function waits until the marker is on disk. The method and the returned function raise
-        KafkaError.
+        the disk. The returned function waits until the marker is on disk, but only if `log.flush.acks.all` is true. The
+        method and the returned function raise KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
@@ -248,8 +248,9 @@ class TransactionCoordinator:
         """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
         `entry.transition_in_progress` is True while a thread changes the entry. If another thread is changing the
-        entry, the method waits for at most `patience` seconds, and then raises CONCURRENT_TRANSACTIONS. If the calling
-        thread itself has set this flag, `owns_transition` is True, and the method does not raise this error.
+        entry, the method waits for at most `patience` seconds. If the other thread has not finished by then, the method
+        raises CONCURRENT_TRANSACTIONS. If the calling thread itself has set this flag, `owns_transition` is True, and
+        the method does not raise this error.
 
         Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
         error, `entry` keeps its old value.

@@ -2,9 +2,9 @@
 
 A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. The
 coordinator appends a marker directly to the log of an ordinary partition, with `Log.append_marker`. But only
-the group coordinator writes to the partitions of `__consumer_offsets`, through a queue of records, its journal.
-So a marker for such a partition also goes through this queue. A COMMIT marker makes the offsets of the
-transaction visible, and an ABORT marker discards them.
+the group coordinator writes to the partitions of `__consumer_offsets`. It adds all records to the queue of its
+journal first. So a marker for such a partition also goes through this queue. A COMMIT marker makes the offsets
+of the transaction visible, and an ABORT marker discards them.
 
 The coordinator first appends all markers, and then syncs all logs. It completes the transaction only after the
 last sync. If it completed the transaction earlier, a power failure could destroy a marker that is not synced

@@ -12,19 +12,24 @@ transactional id. The names in capital letters are errors. `Prepare...` is Prepa
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
     Empty            starts a transaction      INVALID_TXN_STATE (3)        returns a new epoch
     Ongoing          adds partitions           commits or aborts            aborts the transaction (1)
-    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
+    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS (4)  CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      repeats its response (2, 3)  returns a new epoch
-    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request again.
-    (2) If the first response was lost, the producer sends its EndTxn request again, and gets the same response again.
-        But if it now asks for a commit after an abort, or for an abort after a commit, it gets INVALID_TXN_STATE.
-    (3) A producer with transaction version 2 (KIP-890) may send an abort in this state, although no transaction is
-        open. For such a producer, the first record starts the transaction. After an error, the producer does not know
-        whether the broker has received this record.
+    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request
+        again.
+    (2) If the first response was lost, the producer sends its EndTxn request again, and gets the same response
+        again. But if it now asks for a commit after an abort, or for an abort after a commit, it gets
+        INVALID_TXN_STATE.
+    (3) A producer with transaction version 2 (KIP-890) may send an abort in this state, although no transaction
+        is open. For such a producer, the first record starts the transaction. After an error, the producer does
+        not know whether the broker has received this record.
+    (4) If the producer asks for an abort in PrepareCommit, or for a commit in PrepareAbort, it gets
+        INVALID_TXN_STATE.
 
-The coordinator itself aborts a transaction in two cases: a newer producer starts with the same transactional id, or the
-transaction exceeds its timeout. The old producer may still send requests. So the coordinator first increases the epoch,
-in the state PrepareEpochFence. The broker then rejects the requests of the old producer, because they contain the old
-epoch. Only after that does the coordinator abort the transaction.
+The coordinator itself aborts an open transaction in two cases: a producer with the same transactional id sends
+InitProducerId, or the transaction exceeds its timeout. The first case usually means that a newer producer has
+started. The old producer may still send requests. So the coordinator first increases the epoch, in the state
+PrepareEpochFence. The broker then rejects the requests of the old producer, because they contain the old epoch.
+Only after that does the coordinator abort the transaction.
 
 For example, a producer commits one transaction and aborts the next. The states of its transactional id are Empty,
 Ongoing, PrepareCommit, CompleteCommit, Ongoing, PrepareAbort, CompleteAbort.

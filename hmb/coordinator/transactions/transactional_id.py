@@ -69,11 +69,11 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # A producer gets a new epoch from EndTxn, or from InitProducerId if this request contains the producer's present
-    # epoch. If the response is lost, the producer only knows its old epoch. It sends InitProducerId with this epoch.
-    # The broker accepts the request if the epoch is `last_epoch`.
-    # If the epoch was increased for another reason, `last_epoch` is NO_PRODUCER_EPOCH. An example is a transaction
-    # timeout. The journal does not store `last_epoch`.
+    # The producer's previous epoch, if the producer itself caused the last increase of its epoch. EndTxn causes an
+    # increase in transaction version 2. InitProducerId causes one if it contains the producer's id and epoch. If the
+    # response is lost, the producer only knows its previous epoch. It sends InitProducerId with this epoch, and the
+    # broker accepts the request. If the epoch was increased for another reason, for example a transaction timeout, the
+    # value is NO_PRODUCER_EPOCH. The journal does not store this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -121,7 +121,8 @@ class Transaction(NamedTuple):
         None. If a transaction is open, this method decides to abort it and assigns no epoch. The producer must then
         repeat the request.
 
-        Raises PRODUCER_FENCED if a newer producer has replaced the producer. Raises CONCURRENT_TRANSACTIONS if the
+        Raises PRODUCER_FENCED if `known` is no longer valid. For example, a newer producer has replaced the producer,
+        or the coordinator has aborted its transaction after the timeout. Raises CONCURRENT_TRANSACTIONS if the
         coordinator has already decided to commit or abort the transaction, but has not completed it.
         """
         if known is not None and not self._is_known(known):
@@ -203,9 +204,12 @@ class Transaction(NamedTuple):
         """Decide to commit or to abort the transaction. If an EndTxn request is repeated after the end, change nothing.
 
         A producer repeats the request if it has received no response. Raises CONCURRENT_TRANSACTIONS if the coordinator
-        has already made the same decision, but has not written all markers yet. Raises INVALID_TXN_STATE if the
-        transaction is not open, for example because the coordinator has made the opposite decision. Raises
-        INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch.
+        has already made the same decision, but has not written all markers yet.
+
+        Raises INVALID_TXN_STATE if the coordinator has made the opposite decision, or if no transaction is open. There
+        is one exception: with transaction version 2 (KIP-890), a producer can abort although no transaction is open.
+
+        Raises INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch.
         """
         is_repetition = self._is_repetition(producer, version)
         if not is_repetition:

@@ -24,15 +24,17 @@ this example it chooses C1, and the spouts send all records above C1 again:
     count-0         count-1        common to count-0 and count-1
     C1, C2          C1             C1
 
-A clock contains one offset for each partition, and each snapshot has a clock. When all processors have saved their
-snapshots at a clock, the negotiator records in the snapshot store that this clock is *complete*. After a crash, the
-topology usually restarts at the newest complete clock. In one case, it restarts at a newer clock: the negotiator
-crashed after all processors had saved their snapshots, but before it recorded the clock as complete.
+A clock contains one offset for each partition, and each snapshot has a clock. When all processors have saved
+their snapshots at a clock, the negotiator records in the snapshot store that this clock is *complete*. After a
+crash, the topology usually restarts at the newest complete clock. In one case, it restarts at a newer clock:
+the crash happened after all processors had saved their snapshots, but before the negotiator recorded the clock
+as complete.
 
-A *clock* contains one offset for each partition. A clock is *complete* when all processors have saved their snapshots
-at this clock, and the snapshot store has recorded this. The topology never restarts at a clock older than the newest
-complete one. So no restart repeats outputs for records below this clock, and a sink may write these outputs to its
-target. If a snapshot is lost and only an older clock is possible, the negotiator ends the topology with an error.
+A *clock* contains one offset for each partition. A clock is *complete* when all processors have saved their
+snapshots at this clock, and the snapshot store has recorded this. The topology never restarts at a clock older
+than the newest complete one. So no restart repeats outputs for records below this clock, and a sink may write
+these outputs to its target. If a processor has lost its snapshot at this clock, and no newer clock has the
+snapshots of all processors, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

@@ -97,8 +97,8 @@ class SinkMachine:
         """Open the target, and write the outputs that the sink has restored from a snapshot.
 
         `snapshot` is the clock of the restored snapshot, or None. Raises SnapshotError in two cases: the target has
-        lost outputs, or it contains outputs that the topology will compute again, because the snapshot is too old.
-        Raises UserCodeError if the target raises an exception that is not temporary.
+        lost outputs, or it contains outputs that the topology will compute again. The second case occurs if the
+        snapshot is too old or missing. Raises UserCodeError if the target raises an exception that is not temporary.
         """
         if isinstance(self.sink, TransactionalSink):
             with self._named_errors("target", lambda: "the start of the sink"):

@@ -1,9 +1,10 @@
 """The state machine of a spout: it makes tuples from the records of one partition, and pauses for snapshots.
 
-A driver (a runner or the simulation) reads the spout's partition. It passes the records and the next offset to read to
-the spout's method `take`. Some offsets have no record, for example the offset of a transaction marker, or of a record
-that log compaction has removed. The next offset to read is always after such offsets. The spout uses it for its low
-water mark, and for the clocks of snapshots. So these also move past offsets without a record.
+A driver (a runner or the simulation) reads the spout's partition. It passes the records and the next offset to
+read to the spout's method `take`. Some offsets have no record, for example the offset of a transaction marker,
+or of a record that log compaction has removed. The next offset to read moves past such offsets, too. The spout
+uses it for its low water mark, and for the clocks of snapshots. So these also move past offsets without a
+record.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class RunResult:
     completed   the clock of the newest complete snapshot, with one offset for each partition
     states      bolt name -> the state of the bolt at this clock, merged from all its instances
     snapshots   the number of complete snapshots
-    epochs      how often the topology was started: 1, and one more for each recovery
+    epochs      how often the topology was started with this snapshot store, including recoveries and earlier runs
     late        spout or bolt name -> the number of tuples that this node dropped because they were late
     dead        spout name -> the number of records that became dead letters because `convert` failed for them
 

@@ -40,7 +40,8 @@ class SnapshotStore(Protocol):
         """Return the newest complete clock. If no clock is complete yet, return None.
 
         A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
-        these offsets. The clock is complete when all processors have saved a snapshot at this clock.
+        these offsets. The clock is complete when `complete` has stored that all processors have saved a snapshot at
+        this clock.
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:

@@ -90,9 +90,9 @@ class DownConversion:
         - `max_bytes` is the maximum size of all messages together. Only the first message can be larger.
         - `limit` is the maximum size of a batch after decompression, in bytes.
 
-        If a batch cannot be converted, the client gets only the messages before this batch. If there is no message
-        before it, raises DamagedBatch for a damaged batch. Raises another KafkaError if the batch cannot be decoded or
-        is larger than `limit`.
+        If a batch is damaged or a record cannot be decoded, the client gets only the messages before it. If there is no
+        message before it, raises DamagedBatch for a damaged batch. Raises another KafkaError if a record cannot be
+        decoded, or if the batch is larger than `limit`.
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory

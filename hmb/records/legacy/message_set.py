@@ -6,9 +6,9 @@ messages in a wrapper are its *inner messages*. The function `assign_offsets` ha
 - Messages without compression: a loop checks the CRC of each message and writes its offset. The loop works on a
   copy of the message set.
 - Wrappers of format v1: the inner messages usually have the offsets 0, 1, 2 and so on. The broker decompresses
-  the wrapper to check this. If it is true, the broker keeps the compressed bytes, and writes only the offset of
-  the wrapper. The CRC of the wrapper stays valid, because a CRC does not cover the offset of its message.
-  Otherwise, the broker corrects the inner offsets and compresses the messages again.
+  the wrapper to check this. If it is true, the broker keeps the compressed bytes, and usually changes only the
+  offset of the wrapper. The CRC of the wrapper then stays valid, because a CRC does not cover the offset of its
+  message. If the inner offsets are wrong, the broker corrects them and compresses the messages again.
 - Wrappers of format v0: the inner messages must have the same offsets as in the log, which the producer cannot
   know. So the broker decompresses the wrapper, writes these offsets, and compresses the messages again.
 

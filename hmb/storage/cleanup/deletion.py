@@ -91,9 +91,14 @@ def roll(log: Log) -> None:
     """Start a new active segment, although the present one is not full.
 
     The broker cannot delete or repair the active segment. After this call, it can delete or repair the segment that
-    was active before. The caller holds the cleanup lock. If the broker cannot create the new segment, it logs a
-    warning, and the active segment stays the same. One possible cause is a full disk. Raises KAFKA_STORAGE_ERROR if
-    the log cannot be synced.
+    was active before. The caller holds the cleanup lock.
+
+    In two cases, the active segment stays the same:
+
+    - Another thread appends records just after this function has synced the log.
+    - The broker cannot create the new segment, for example because the disk is full. The broker logs a warning.
+
+    Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
     """
     log.flush()
     with log.lock:  # No append may come between the check and the new segment.

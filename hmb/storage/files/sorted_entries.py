@@ -191,7 +191,8 @@ class IndexFile(ABC):
     def _block(self, number: int) -> Block:
         """Return the block with this number. A block has 512 entries, but the last block can have fewer.
 
-        The block that was read last is still in memory. Any other block is read from the file.
+        The block that was read last is still in memory. The method reads the file only for another block, or if the
+        number of entries in the block has changed.
         """
         block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
         if block.number != number or len(block.keys) != count:

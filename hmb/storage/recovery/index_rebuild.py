@@ -2,9 +2,9 @@
 
 The disk or another process may damage an index. An entry of the offset index contains the position of a batch
 and the last offset of this batch. (Kafka may write the last offset of a later batch.) A reader compares the
-entry with the batch at this position. If the last offset of the batch is greater than the offset in the entry,
-the index is damaged. The broker then builds a new offset index and a new time index from the headers of the
-batches:
+entry with the batch at this position. The index is damaged if no batch begins there, or if the last offset of
+the batch is greater than the offset in the entry. The broker then builds a new offset index and a new time
+index from the headers of the batches:
     .log               [ 8021..8030 ][ 8031..8040 ] ...    the broker reads all headers
     .index.rebuilt     the broker writes all new entries at once
     .index             the broker renames the new file to this name

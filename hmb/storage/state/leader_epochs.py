@@ -2,7 +2,8 @@
 
 Each time a partition gets a new leader, the leader epoch of the partition increases by one. Each batch contains
 the epoch in which the leader appended it. The file `leader-epoch-checkpoint` stores the offset at which each
-epoch began. Each line contains an epoch and its start offset, for example:
+epoch began. Its first two lines are a version and the number of epochs. Each following line contains an epoch
+and its start offset, for example:
     0 0          in epoch 0, the leader appended the offsets 0 to 99
     2 100        in epoch 2, the leader appended the offsets 100 to 249
     5 250        epoch 5 is the current epoch; in epochs 1, 3 and 4, no leader appended a record

@@ -37,11 +37,12 @@ The producer chooses its transaction version in `init_transactions`. It uses ver
 the feature `transaction.version` has the level 2 or more. HMB, and Kafka from version 4.0 on, report this level by
 default.
 
-If a record cannot be delivered, the application must abort the transaction. It can then begin another transaction.
-When the producer aborts, a copy of a batch may still be on its way to a broker. The epoch of the producer must
-therefore increase, so that brokers reject this copy. In transaction version 1, the producer sends InitProducerId with
-its id and epoch, instead of EndTxn. The coordinator then aborts the transaction and increases the epoch (KIP-360). In
-transaction version 2, every EndTxn increases the epoch.
+If a record cannot be delivered, the application must abort the transaction. It can then begin another
+transaction. When the producer aborts, a copy of a failed batch may still be on its way to a broker. In this
+case, the epoch of the producer must increase, so that brokers reject the copy. In transaction version 1, EndTxn
+does not increase the epoch. The producer therefore sends InitProducerId with its id and epoch, instead of
+EndTxn. The coordinator then aborts the transaction and increases the epoch (KIP-360). In transaction version 2,
+every EndTxn increases the epoch.
 
 After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
 uses the same transactional id.
