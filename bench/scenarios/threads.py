@@ -8,9 +8,10 @@ HMB is based on a bachelor thesis about a broker in Haskell. That broker passed 
 handler thread. The handler passed each response through another channel to a sender thread. The broker used only one of
 four cores. The reason, according to the thesis, is that the broker had only one handler thread (chapter 10.2.5).
 
-With the setting `threading=staged`, HMB's broker uses handler threads (`hmb/broker/network/staged.py`). For each
-connection, one thread reads requests, and another thread sends responses. The handler threads of the broker process the
-requests of all connections. The setting `num.io.threads` is the number of handler threads.
+With the setting `threading=staged`, HMB's broker has the same design as the broker of the thesis
+(`hmb/broker/network/staged.py`). For each connection, one thread reads requests, and another thread sends
+responses. The handler threads handle the requests of all connections. The setting `num.io.threads` is the
+number of handler threads.
 
 The benchmark sends small requests and large requests. With small requests, most of the broker's work is to pass each
 request from thread to thread. With large requests, most of its work is to process the bytes of the requests.

@@ -116,8 +116,8 @@ def converted(
 
     The messages have at most `max_bytes` bytes together. Only the first message may be larger.
 
-    If a batch cannot be converted, the result ends before this batch. If the result would then contain no message,
-    the function raises KafkaError:
+    If a batch or a record cannot be converted, the result ends before it. If the result would then contain no
+    message, the function raises KafkaError:
 
     - CORRUPT_MESSAGE if the batch is damaged
     - MESSAGE_TOO_LARGE if the batch has more than `limit` bytes after decompression

@@ -119,7 +119,9 @@ def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Ca
     """Return one entry for each group in the request.
 
     `describe` returns the entry of one group. If `describe` raises KafkaError, or if the group id is empty, the
-    entry contains only the group id and the error. `empty` creates such an entry.
+    entry contains only the group id and the error. `empty` creates this entry, still without the error.
+
+    Raises CloseConnection if the request contains the same group more than MAX_REPETITIONS times.
     """
 
     def described(group_id: str) -> G:

@@ -111,7 +111,7 @@ def translated_offsets(
 
 
 def commit_translated(target: Admin, offsets: Iterable[TranslatedOffset]) -> list[TranslatedOffset]:
-    """Commit each translated offset that is greater than the group's present offset at the target.
+    """Commit each translated offset, unless the group already has the same or a higher offset at the target.
 
     Return the offsets that were committed. An offset that the target refuses, for example because the group has
     members, is not in the result.

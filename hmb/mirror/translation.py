@@ -129,7 +129,9 @@ class Translation:
         """Return the offset in the copy that corresponds to the source offset `source`.
 
         If `source` is the next offset of a consumer at the source, the result is its next offset in the copy. If
-        `source` is greater than the offset of every copied record, return the offset after the last copied record.
+        `source` is in a gap, whose exact offsets the mirror has forgotten, return the offset at which the gap begins in
+        the copy. If `source` is greater than the offset of every copied record, return the offset after the last copied
+        record.
         """
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if at < 0:  # The source had deleted the record before the mirror started.

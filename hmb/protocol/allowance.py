@@ -46,7 +46,8 @@ def pay_nothing(size: int) -> None:
 class _Allowance(threading.local):
     """Stores a function `spend` for each thread. The function limits the memory that decoded messages take.
 
-    For a large value, a decoder calls the `spend` of its thread with the size of the value in bytes. If the message
+    For a large value, a decoder calls the `spend` of its thread with a number of bytes: the memory that the value
+    takes. The decoder calls it before it allocates this memory. Only a string is decoded first. If the message
     takes too much memory, `spend` can wait, or raise ProtocolError.
     """
 

@@ -209,12 +209,13 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run that `load` must write, and the offsets up to which the whole load reads.
 
-    The first value is None if all records are loaded. A *run* contains one range of offsets for each partition. `most`
-    is the largest number of offsets in all ranges of a run together. In the returned run, the fields `rows` and `files`
-    are 0. The function `_write` sets them later.
+    The first value is None if all records are loaded. A *run* contains one range of offsets for each partition.
+    All ranges of a run together contain about `most` offsets. They can contain a few more, because a run reads at
+    least one offset of each partition with unread offsets. In the returned run, the fields `rows` and `files` are
+    0. The function `_write` sets them later.
 
-    `target` contains the offsets up to which the load reads. For the first run, pass None. The function then uses the
-    current end of each partition. For each later run, pass the offsets that the first call has returned.
+    `target` contains the offsets up to which the load reads. For the first run, pass None. The function then uses
+    the current end of each partition. For each later run, pass the offsets that the first call has returned.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

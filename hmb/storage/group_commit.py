@@ -171,12 +171,12 @@ class GroupCommit:
     def has_failed(self) -> bool:
         """Whether the log refuses all appends until the broker restarts.
 
-        The log refuses appends after a failed sync, or if another process has removed a file of the log.
+        The log refuses appends after a failed sync, or if another process has removed, replaced or cut a log file.
         """
         return self._failure is not None
 
     def raise_if_failed(self) -> None:
-        """Raise KAFKA_STORAGE_ERROR if a sync has failed, or if another process has removed a file of the log."""
+        """Raise KAFKA_STORAGE_ERROR if a sync failed, or if another process removed, replaced or cut a log file."""
         if self._failure is not None:
             why = f"{self._directory} could not be synced ({self._failure}); repair the disk, then restart the broker"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)

@@ -187,7 +187,7 @@ class Log:
         return self._flush_if_many(self._append_messages(records, config, append_time, now))  # messages v0 or v1
 
     def append_from_coordinator(self, batch: RecordBatch) -> LogAppendInfo:
-        """Append a batch that the broker itself has made. On a full disk, use the space reserved for such batches.
+        """Append a batch of the broker itself. On a full disk, use the reserved space that a failed append has freed.
 
         The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
         """
@@ -373,7 +373,7 @@ class Log:
                 segment.config = config
 
     def refuse(self, reason: KafkaError) -> None:
-        """Refuse all appends from now on: each append raises `reason`. Then the caller may close or delete the log."""
+        """Refuse all appends from now on, for example because the log is deleted. Each append raises `reason`."""
         with self.lock:
             self.refusal = reason
 

@@ -316,7 +316,8 @@ class LogManager:
         """Call `write`, which writes a state file. If the disk is full, delete the reserve file and try again.
 
         The reserve file occupies a part of the disk. When the broker deletes this file, it has space for its own
-        writes. Raises OSError if `write` still fails, or if the manager is closed.
+        writes. Raises OSError if the second try fails, or if the first try fails for another reason. Also raises
+        OSError if the manager is closed, or if a user has moved or replaced the data directory.
         """
         self._raise_if_closed()
         self.reserve.write(write)

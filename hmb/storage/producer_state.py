@@ -186,8 +186,8 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            # Only the broker itself writes batches with a producer id but without sequence numbers. They contain
-            # committed offsets, and are never sent again.
+            # A client must not write a batch with a producer id but without sequence numbers. So the broker itself
+            # writes this batch. The batch contains committed offsets, and the broker never sends it again.
             return None
         expected = 0
         if epoch == producer.epoch:

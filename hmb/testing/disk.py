@@ -176,9 +176,9 @@ class DiskFaults:
     def corrupt(self, topic: str, offset: int = 0, partition: int = 0) -> None:
         """Damage the batch that contains `offset`: change one byte, so that the CRC of the batch is wrong.
 
-        If a fetch begins with the damaged batch, the broker detects the damage. The broker then removes this batch from
-        the segment, and returns the following batches. If a fetch begins with an earlier batch, the client receives the
-        damaged batch, and detects the wrong CRC.
+        If a fetch begins with an earlier batch, the client receives the damaged batch, and detects the wrong CRC. If
+        several fetches begin with the damaged batch, the broker checks the batch at some of them, and detects the
+        damage. It then replaces the batch by an empty batch, and returns the following batches.
 
         Raises BrokerNotRunning if the broker is not running. Raises KafkaError with UNKNOWN_TOPIC_OR_PARTITION if the
         partition does not exist, and with OFFSET_OUT_OF_RANGE if no batch contains `offset`.

@@ -9,8 +9,8 @@ happens to a connection above each limit:
     max.connection.creation.rate                   new connections in a second    waits
     listener.name.NAME.max.connection.creation.rate       ... of a listener       waits
     the quota connection_creation_rate             ... of an address              is closed after the throttle time
-Above max.connections, the server first tries to close an older connection that has never sent a complete request
-(server.py: _make_room).
+Above max.connections, the server first tries to close an older connection whose client has not yet sent a complete
+request, or must still log in with SASL (server.py: _make_room).
 
 Like the rates of other quotas, the rate of new connections is measured with a sliding window
 (security/quotas/window.py). If this rate is too high, the server accepts a new connection, but lets it wait

@@ -11,9 +11,10 @@ request:
     each broker itself       its own settings and data directories
 
 Some methods handle several items, and return a dict with a result or a KafkaError for each item. For example,
-`delete_topics` deletes all topics that exist. For a topic that does not exist, the dict contains a KafkaError. An
-application may prefer an exception. It then calls `raised(value)` for each value in the dict. `raised` raises a value
-that is a KafkaError, and returns any other value.
+an application calls `delete_topics` with three topics, and one of them does not exist. The method deletes the
+other two, and the dict contains a KafkaError for the missing topic. An application may prefer an exception. It
+then calls `raised(value)` for each value in the dict. `raised` raises a value that is a KafkaError, and returns
+any other value.
 
 If the broker is too old for a method of `Admin`, the method raises KafkaError with UNSUPPORTED_VERSION. The error
 message contains the name of the API that the broker does not support.

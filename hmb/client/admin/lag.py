@@ -93,8 +93,8 @@ def describe_lag(
 ) -> dict[TopicPartition, PartitionLag]:
     """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
 
-    If `times` is true, the method also fetches the first unread record of each partition, up to 64 KB. The result
-    then contains the timestamp of this record (`unread_since`).
+    If `times` is true, the method also fetches the first unread record of each partition in which the lag is not 0,
+    up to 64 KB for each partition. The result then contains the timestamp of this record (`unread_since`).
     """
     more = list_of_partitions(partitions)
     committed = list_group_offsets(brokers, group)
@@ -188,8 +188,9 @@ def _next_records(
 ) -> dict[TopicPartition, int]:
     """Fetch from up to 100 partitions. Store the timestamp of each partition's first record in `found`.
 
-    `wanted` contains the offset in each partition at which the search begins. Return the partitions in which no
-    record has been found yet, with the offsets at which the next search begins.
+    `wanted` contains the offset in each partition at which the search begins. The search in a partition ends at the
+    first record, at an error, or at the end of the log. Return the partitions in which the search has not ended,
+    with the offsets at which it continues.
 
     The caller repeats this function until no partition is left. This loop always ends. If the first partition in a
     request has data, a broker always returns some of this data. Each call therefore finishes the first partition,

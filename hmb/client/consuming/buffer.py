@@ -67,7 +67,8 @@ class BatchDecoder:
 
         - records below the offset `fetched.position.consumed`: the consumer has already returned them.
         - records at or above the offset `fetched.position.end`: reading ends at this offset.
-        - control records, and records of aborted transactions.
+        - control records.
+        - records of aborted transactions, if the consumer uses `read_committed`.
         """
         position = fetched.position
         try:
@@ -86,8 +87,9 @@ class BatchDecoder:
     def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
         """Return the batches before the first damaged batch, the next offset to read, and an error or None.
 
-        The list contains only batches that the application may receive, so no batches of aborted transactions. The
-        error describes the damaged batch. If no batch is damaged, the error is None.
+        The list contains only batches that the application may receive: no control batches. With `read_committed`, it
+        also contains no batches of aborted transactions. The error describes the damaged batch. If no batch is damaged,
+        the error is None.
 
         The method changes neither the buffer nor the consumer's position. So if Ctrl-C interrupts the method, no
         record is lost: the application can call `poll_arrow` again.

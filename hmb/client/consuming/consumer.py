@@ -1,10 +1,10 @@
 """The public class `Consumer`: it reads the records of partitions, and returns them to the application.
 
-Two settings determine which records a consumer reads from each partition. `offset` is the first record, and `until` is
-the place where the consumer stops. They can have these values:
+Two settings determine which records a consumer reads from each partition. `offset` is the first record, and
+`until` is the place where the consumer stops. They can have these values:
     offset    "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n) or AtTime(ms)
-    until     an offset, AtTime(ms), or "end": the end that the log has when the consumer starts. If `until` is None,
-              the consumer never stops.
+    until     an offset, AtTime(ms), or "end": the end that the log has when the consumer begins to read the
+              partition. If `until` is None, the consumer never stops.
 
 A consumer finds its partitions in one of three ways:
 - With topic names or a pattern, the consumer reads all partitions of these topics. It also finds topics and partitions

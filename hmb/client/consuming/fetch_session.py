@@ -17,13 +17,14 @@ has a number, its *epoch*:
 
 The first request of a session names all partitions (a *full fetch*). Each later request names only changes (an
 *incremental fetch*). In these cases, the client sends a full fetch again:
-- The client has not received the previous response, or was interrupted while it handled the response, for example by
+- The previous request has failed, or the client was interrupted while it handled the response, for example by
   Ctrl-C. The client then does not know which partitions the leader has stored.
 - The leader does not know the session any more (FETCH_SESSION_ID_NOT_FOUND).
 - The leader expects another epoch than the epoch in the request (INVALID_FETCH_SESSION_EPOCH).
-- The consumer has removed a partition and added it again. Its new `Position` has no high watermark yet. The response to
-  an incremental fetch contains the high watermark only if the value has changed. The response to a full fetch always
-  contains it.
+- The id of a topic has changed, or the client now identifies topics by name instead of by id, or the reverse.
+- The consumer has removed a partition and added it again. Its new `Position` has no high watermark yet. The
+  response to an incremental fetch contains the high watermark only if the value has changed. The response to a
+  full fetch always contains it.
 
 A session saves work only if the consumer reads many partitions. This table compares the cost of one fetch without and
 with a session, if there are no new records to fetch. The times are the CPU times of HMB's consumer and of HMB's broker.

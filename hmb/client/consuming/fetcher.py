@@ -114,7 +114,7 @@ class FetchInFlight:
                 yield position, data
 
     def recovered_positions(self, response: FetchResponse) -> Collection[Position]:
-        """Return the positions of partitions that had an error before this response, and have no error now.
+        """Return the positions of partitions that had an error before this response, and are not in this response.
 
         In a fetch session, a response contains a partition only if the partition has new data or an error. So if a
         partition is not in the response, its earlier error is over.

@@ -1,8 +1,9 @@
 """Decides whether a consumer continues after an error of a partition, and at which offset.
 
-A Fetch request contains many partitions, and each of them can have its own error. If an error is temporary, for example
-because a broker is down, the fetcher fetches this partition again. After `retry_for` seconds without success, it gives
-up, and stores the error in the partition's `Position` object. `poll` first returns all buffered records, and then
+A Fetch request contains many partitions, and each of them can have its own error. If an error is temporary, for
+example because a broker is down, the fetcher fetches this partition again. It gives up after `retry_for`
+seconds without success, or after 5 seconds if the topic is unknown. It then stores the error in the partition's
+`Position` object. It stores a permanent error at once. `poll` first returns all buffered records, and then
 raises the stored error.
 
 For three kinds of errors, the fetcher changes the position or the request before it fetches the partition

@@ -177,7 +177,8 @@ class AssignmentReader:
 
         If the position belongs to a group member and the group has committed an offset for the partition, reading
         begins at this offset. Otherwise, the position says where to start, for example at "latest". The method asks a
-        broker for the offset of this start. For "latest", it is the end of the log.
+        broker for the offset of this start. For "latest", it is the end of the log, or the last stable offset if the
+        consumer reads only committed records.
         """
         now = time.monotonic()
         waiting = [

@@ -7,8 +7,8 @@ During a rebalance, a member passes through these states:
     UNJOINED    The consumer gives up partitions before the member joins. An *eager* member gives up all partitions.
                 A *cooperative* member gives up only partitions of topics that it no longer subscribes to.
     JOINING     The member has sent JoinGroup. The coordinator responds when all members have joined (the barrier).
-    ASSIGNING   Only the leader enters this state. It asks the broker for the partitions of all topics, and calls
-                the assignor.
+    ASSIGNING   Only the leader enters this state. It asks a broker for the partitions of all topics to which the
+                members subscribe, and calls the assignor.
     SYNCING     The member has sent SyncGroup. The coordinator responds when the leader has sent the assignment.
     APPLYING    The consumer takes over its new partitions. If a cooperative member must give up partitions for
                 other members, it gives them up first, and joins again afterwards.

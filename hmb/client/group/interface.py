@@ -15,8 +15,9 @@ thread must handle the rebalance. When the consumer polls, `GroupMembership.poll
 
 A second thread, the membership thread, sends heartbeats and waits for other members. This thread never uses the
 consumer's data, and never calls `on_revoked`, `on_assigned` or `on_lost`. Only the consumer's own thread calls
-these methods, and only while the consumer polls. Therefore a rebalance waits for the next poll, as in Kafka's
-own client. If the consumer does not poll for `max_poll_interval`, the member leaves the group.
+these methods: while the consumer polls, or when it leaves the group. Therefore a rebalance waits for the next
+poll, as in Kafka's own client. If the consumer does not poll for `max_poll_interval`, the member leaves the
+group.
 
 Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """

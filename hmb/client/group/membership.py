@@ -62,9 +62,9 @@ def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffset
 class GroupMembership:
     """A consumer's membership in its group. Only the consumer's thread may call the public methods.
 
-    The consumer commits offsets through the attribute `offsets`. Each commit contains the member id and the
-    generation of this member. While the consumer is not a member of the group, a commit raises KafkaError with
-    UNKNOWN_MEMBER_ID.
+    The consumer commits offsets through the attribute `offsets`. Each commit contains the member id of this member,
+    and its generation. In the consumer protocol (KIP-848), the member epoch replaces the generation. While the
+    consumer is not a member of the group, a commit raises KafkaError with UNKNOWN_MEMBER_ID.
     """
 
     def __init__(

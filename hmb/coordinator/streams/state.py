@@ -38,9 +38,10 @@ INCOMPLETE = -1  # the value of `validated_epoch` while some topics of the topol
 class StreamsState(ModernState[StreamsMember, Tasks]):
     """The state of one streams group: its members, epochs, target assignment and topology.
 
-    - `validated_epoch` is the topology epoch (the version number of the topology) if all topics of the topology
-      exist. If topics are missing, it is INCOMPLETE.
-    - `configs` contains the settings that the assignor used for the last target assignment.
+    - `validated_epoch` is the topology epoch (the version number of the topology) if the last check of the topics
+      found no problem. If topics are missing or have a wrong number of partitions, it is INCOMPLETE.
+    - `configs` contains the settings of the assignor for the newest group epoch. A change of these settings starts
+      a new group epoch, and so leads to a new target assignment.
 
     `increase_epoch` stores both values in the record of the group.
     """

@@ -1,10 +1,11 @@
 """The negotiator: takes snapshots while data flows, and recovers the topology when a processor is lost.
 
-The negotiator works in rounds. Each round takes one snapshot, in the same steps as in the Hailstorm paper. First, data
-flows for a while (the grace period). Then the spouts pause. Their positions become the clock of the snapshot. Then data
-flows again. The snapshot is complete when every processor has saved its state at this clock. The table `steps.STEPS`
-contains all steps of a round, and the steps after a failure. The documentation draws its picture of the state machine
-from the same table.
+The negotiator works in rounds. If nothing fails, each round takes one snapshot. First, data flows for a while
+(the grace period). Then the spouts pause. Their positions become the clock of the snapshot. Then data flows
+again. The snapshot is complete when every processor has saved its state at this clock. A round has the same
+steps as in the Hailstorm paper, and one more phase (see below). The table `steps.STEPS` contains all steps of a
+round, and the steps after a failure. The documentation draws its picture of the state machine from the same
+table.
 
 The Hailstorm paper has an error in its snapshots, which HMB corrects with one more phase. A snapshot must contain only
 the tuples below its clock C, which contains one offset for each partition. When a bolt receives C, it splits its state

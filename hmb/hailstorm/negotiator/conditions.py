@@ -4,14 +4,16 @@ The negotiator must decide correctly even if it has missed messages. So a condit
 of the master state, the registry and the time. It never depends on messages or their order. A negotiator that has just
 been elected makes the same decision as one that has seen every change of the registry.
 
-When a topology restarts or takes a snapshot, the negotiator waits for answers from processors. If an answer is missing
-after `patience` seconds, the negotiator restarts the topology. All processors then begin at the newest snapshot that
-every processor has saved.
+When a topology restarts or takes a snapshot, the negotiator waits for answers from processors in several
+phases. If an answer is still missing `patience` seconds after a phase began, the negotiator restarts the
+topology. All processors then begin at the newest snapshot that every processor has saved. One phase has no such
+limit: when a topology starts or restarts, the negotiator waits until all processors have registered.
 
-The time `patience` must not be too short. A bolt saves its part of a snapshot only after it has processed all tuples
-that belong to the snapshot. If many tuples wait in front of the bolt, this can take longer than `patience`. The
-negotiator then restarts the topology before the snapshot is saved. After the restart, the spouts send the same tuples
-again, and the bolt is too slow again. The topology then restarts forever.
+The time `patience` must not be too short. A bolt saves its part of a snapshot only after it has processed all
+tuples that belong to the snapshot. If many tuples wait in front of the bolt, this can take longer than
+`patience`. The negotiator then restarts the topology before the snapshot is saved. After the restart, the
+spouts send the same tuples again, and the bolt can be too slow again. The topology can restart forever in this
+way.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ class Situation:
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 
     def missing_snapshot(self) -> str | None:
-        """Return an error message if the newest complete snapshot is lost. Otherwise return None.
+        """Return an error message if the newest complete snapshot is lost and no newer one exists, else None.
 
         A snapshot is complete if the snapshot store has recorded that every processor has saved its part. For the
         records that this snapshot covers, sinks may already have written their outputs. A restart from an older

@@ -8,8 +8,8 @@ This is what a participant does in each phase:
     SpoutsRewind    make a new state machine, restore the snapshot that the negotiator chose, and report "ready"
     later phases    pass each decision of the negotiator to the state machine
 
-A processor that starts late, after an epoch has begun, cannot take part in this epoch. It has missed the phase
-in which all processors restore their snapshots. So it registers with epoch 0. The negotiator then treats the
+In the phase Initialize, at the beginning of an epoch, all processors register for this epoch. A processor that
+starts after this phase cannot take part in the epoch. So it registers with epoch 0. The negotiator then treats the
 processor as lost, and begins a new epoch.
 
 In the Hailstorm paper, the negotiator removes the entries of all processors from ZooKeeper, as "a signal to

@@ -6,14 +6,14 @@ this clock. The method `save` of a store returns when the bytes are on disk. The
 processors. When all processors have reported that they have saved a snapshot with the same clock, the
 negotiator marks this clock as complete. Only then does the store delete the snapshots with other clocks.
 
-A store also contains three values for the whole topology. If a new negotiator (the part of Hailstorm that controls
-snapshots and restarts) replaces an old one, it reads these values to continue the work:
-    fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. A topology
-                  with another fingerprint could not use the snapshots, so the store refuses it.
-    epoch         a number that increases by 1 at each start of the topology. The store refuses writes of processors
-                  that still belong to an older start.
-    completed     one offset for each partition: the newest offsets at which all processors have saved a snapshot.
-                  After a restart, the topology must not continue at older offsets.
+A store also contains three values for the whole topology. If a new negotiator (the part of Hailstorm that
+controls snapshots and restarts) replaces an old one, it reads these values to continue the work:
+    fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. A
+                  topology with another fingerprint could not use the snapshots, so the store refuses it.
+    epoch         a number that increases by 1 at each start of the topology. The store refuses `save` and
+                  `complete` if the caller still belongs to an older start.
+    completed     one offset for each partition: the newest offsets at which all processors have saved a
+                  snapshot. After a restart, the topology must not continue at older offsets.
 
 An *epoch* is the time from one start of the topology to its next start. For example, a processor hangs while it
 saves a snapshot. The topology restarts without waiting for this processor, so a new epoch begins. When the

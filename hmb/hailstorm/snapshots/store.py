@@ -61,7 +61,7 @@ class SnapshotStore(Protocol):
         """
 
     def clocks(self, processor: str) -> list[Clock]:
-        """Return the clocks of a processor's intact snapshots. The first clock is that of the oldest snapshot.
+        """Return the clocks of a processor's intact snapshots, in the order in which the snapshots were saved.
 
         A clock contains one offset for each partition. The snapshot includes exactly the records below these offsets.
         """

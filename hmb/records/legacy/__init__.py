@@ -14,10 +14,12 @@ For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (2
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
 The broker accepts messages v0 and v1 from old producers. Usually it writes only the offsets into the messages,
-and stores all other bytes unchanged. It converts the messages to a record batch only in two cases: the topic
-has another codec (`compression.type`), or a wrapper of version 0 needs other offsets. When an old consumer
-reads record batches, the broker converts the batches to messages. If you are interested only in today's
-clients, skip this folder.
+and stores all other bytes unchanged. If the offsets inside a wrapper are wrong, the broker corrects them and
+compresses the messages again. The broker converts the messages to a record batch only in two cases. In the
+first case, the topic has another codec (`compression.type`). In the second case, another producer appends
+records after the broker has written the offsets into a wrapper of version 0. When an old consumer reads record
+batches, the broker converts the batches to messages. If you are interested only in today's clients, skip this
+folder.
 
 The class `Message` has the same properties as `RecordBatch`. So most code in the other modules of `hmb.records` works
 with objects of both classes.

@@ -188,10 +188,10 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check messages v0 that have no key and the same size, and write their offsets.
+    """Check uncompressed messages v0 that have no key and the same size, and write their offsets.
 
     Stop at the first message that is different or damaged, and return its position. "Different" means that it has a
-    key, or has another size than the first message of the set.
+    key, is compressed, or has another size than the first message of the set.
 
     A Kafka 0.8 producer often sends messages without keys that all have the same size. For such a message, this
     function takes 0.37 us. The function `_assign_plain`, which also supports keys, takes 0.76 us.

@@ -138,9 +138,11 @@ def check_transactions(options: SinkOptions) -> None:
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
     """Write a task's rows in one transaction. If an earlier run of the task has already written them, write nothing.
 
-    Return the number of rows in `batches`. For a streaming query, `job` is the query id. If the earlier run has
-    written other rows for this batch, the function raises ReplayError. With `failOnChangedRows=false`, it instead
-    writes all rows of this run in addition to the earlier rows.
+    Return the number of rows in `batches`. `job` identifies the query: for a streaming query, it is the query id.
+
+    If the earlier run has written other rows for this batch, the function raises ReplayError. With
+    `failOnChangedRows=false`, it instead writes all rows of this run in addition to the earlier rows. If the task
+    has already written a later batch, the function always raises ReplayError.
 
     Raises UndeliveredError, ReplayError, KafkaError.
     """

@@ -163,7 +163,7 @@ def _dirty_batches(
 
     The function skips the batches of aborted transactions. It can detect these batches only if it reads the segment
     from the beginning to the end. So it first reads and checks all batches, and stores the positions of those to
-    yield. A batch is dirty if its last offset is in the range of offsets in `map`.
+    yield. It yields only batches whose last offset is in the range of offsets in `map`.
     """
     transactions, positions, sizes = CleanedTransactionMetadata(), array("I"), array("I")
     _enter(segment, segments, transactions)

@@ -13,9 +13,9 @@ from bytes that may not be synced. In this drawing, `?????` stands for damaged b
 All bytes before the recovery point have been on disk. If these bytes are damaged, the disk has changed them
 later. The broker first tries to restore the damaged batch. This works if only the offset, the length or the
 format version of the batch is damaged. The broker can find the right values of these fields in the batches
-before and after. It can also restore a damaged transaction marker. If the restore fails, the records of the
-batch are lost, and the broker replaces the batch by an empty batch. In both cases, readers can continue with
-the next batch.
+before and after. It can also restore a transaction marker in which only one bit is wrong. If the restore
+fails, the records of the batch are lost, and the broker replaces the batch by an empty batch. In both cases,
+readers can continue with the next batch.
 
 Bytes after the recovery point may never have been on disk. If these bytes are damaged, the log ends at the damage,
 because later records may depend on the lost records.

@@ -98,11 +98,11 @@ class Repaired(NamedTuple):
 
 
 def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: Sequence[Segment]) -> Repaired:
-    """Repair a segment in which the broker has found damage at its start.
+    """Repair a segment when the broker starts. Its beginning is intact, but bytes after it are damaged or missing.
 
-    The first `segment.size` bytes of the segment's file are intact. They end before the offset `end_offset`, and
-    the damage follows. `segments` contains all segments of the log. If this function raises OSError, the broker
-    tries the repair again when it starts the next time.
+    The first `segment.size` bytes of the segment's file are intact. They contain the records below `end_offset`.
+    `segments` contains all segments of the log. If this function raises OSError, the broker tries the repair again
+    when it starts the next time.
     """
     search = HoleSearch(segment, synced, segments)
     holes = search.holes(segment.size, end_offset)

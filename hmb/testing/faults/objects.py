@@ -117,7 +117,8 @@ def corrupt(disk: DiskFaults, given: object) -> None:
     """Damage the batch on the disk that contains a certain offset.
 
     `given` is an object such as `{"topic": "orders", "partition": 0, "offset": 5}`. Raises FaultError if the object
-    is not valid, and KafkaError if the batch does not exist.
+    is not valid, and BrokerNotRunning if the broker is not running. Raises KafkaError if the partition or the batch
+    does not exist.
     """
     if not isinstance(given, Mapping) or "topic" not in given:
         raise FaultError('the batch must be a mapping, for example {"topic": "orders", "offset": 5}')

@@ -1,9 +1,10 @@
 """Checks the requests of the APIs that no rule in the table of authorization (rules.py) can describe.
 
 The table of authorization cannot express the rules of some APIs. For example, a DescribeTopicPartitions request
-without topics asks for all topics, and for InitProducerId, a client needs only one of several permissions. Each
-of these APIs has a *guard*: a function that checks its requests. The mapping `GUARDS` at the end of this module
-contains all guards. The guards for topics, groups and transactions are defined in other modules.
+without topics asks for all topics. And for an InitProducerId request without a transactional id, a client needs
+only one of several permissions. Each of these APIs has a *guard*: a function that checks its requests. The
+mapping `GUARDS` at the end of this module contains all these guards. The guards for topics, groups and
+transactions are defined in other modules.
 """
 
 from __future__ import annotations
