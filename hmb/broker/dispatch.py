@@ -42,9 +42,9 @@ class Dispatcher:
     """Handles the requests of one connection, and returns the encoded responses.
 
     `handlers` contains one function for each API. By default, these are the functions in the table HANDLERS. The
-    running broker puts further functions around each handler (lifecycle.py). `counted` adds a function that counts
-    each request (counting.py). `guarded` adds the check of ACLs (security/acls/guards.py). `throttled` adds the
-    quotas (security/quotas/throttling.py).
+    running broker puts further functions around the handlers (lifecycle.py). `counted` adds a function that counts
+    each request (counting.py). `guarded` adds the check of ACLs, if the broker has an authorizer
+    (security/acls/guards.py). `throttled` adds the quotas, while they exist (security/quotas/throttling.py).
     """
 
     def __init__(

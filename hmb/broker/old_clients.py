@@ -11,10 +11,11 @@ If the log contains no further message, HMB sends an empty response. Kafka up to
 like the beginning of a very large message. Kafka's consumer then assumes that this message is larger than its fetch
 size, and stops with an error, although the message does not exist.
 
-The broker converts the batches of a response one by one while it sends the response. So a response needs memory for
-only one batch at a time. If the client does not read, this batch stays in memory until the broker closes the
-connection (network/sending.py). MAX_CONVERSION_MEMORY limits the memory of all these responses together. If too little
-memory is free for a new response, the broker waits before it sends the first message of this response.
+The broker converts the batches of a response one by one while it sends the response. So a response needs memory
+for only one batch at a time. If the client does not read, this batch stays in memory until the broker closes
+the connection (network/sending.py). MAX_CONVERSION_MEMORY limits the memory of all these responses together.
+The broker reserves memory for each partition of a response. If too little memory is free, it waits before it
+sends the first message of this partition.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets the error CORRUPT_MESSAGE. If a
 later batch is damaged, the client gets the messages of all batches before it, without an error. Its next fetch then

@@ -54,10 +54,11 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
-    """Convert the argument `given` to a dict. Raises TypeError if a key is not a `TopicPartition`.
+    """Convert the argument `given` to a dict.
 
-    The error message shows a correct dict as an example. `value` is the value in this dict, written as in Python
-    code. With `value="5"`, the message shows `{TopicPartition("t", 0): 5}`.
+    Raises TypeError if `given` is not a mapping, or if one of its keys is not a `TopicPartition`. If it is not a
+    mapping, the error message shows a correct dict as an example. `value` is the value in this dict, written as in
+    Python code. With `value="5"`, the message shows `{TopicPartition("t", 0): 5}`.
     """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)

@@ -171,9 +171,10 @@ class Bolt:
         - `Tumbling(60_000, MapOf(Sum()))`: the sum of each key in each minute
         - `Sessions(60_000, Sum())`: sessions that end after a minute without a tuple
 
-        If `transform` is None, the bolt sends ((key, start), result) for each window that contains the tuple. `start`
-        is the start of the window in ms. A session starts at the event time of its earliest tuple. All tuples with the
-        same key go to the same instance of the bolt, unless the topology declares another grouping.
+        If `transform` is None, the bolt sends ((key, start), result) for each window that contains the tuple, except
+        windows that it has dropped. `start` is the start of the window in ms. A session starts at the event time of its
+        earliest tuple. All tuples with the same key go to the same instance of the bolt, unless the topology declares
+        another grouping.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
         send = transform or (lambda item, state: running(windows, time(item), key(item), state))

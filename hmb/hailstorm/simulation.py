@@ -53,9 +53,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# The negotiator waits for answers from the spouts and bolts. In a simulation with at most FEW_RECORDS records, it waits
-# for PATIENCE seconds at most. A slow bolt must process all tuples in its queues before it can answer. So with more
-# records, the negotiator waits longer: for example, with 120 records, 60 seconds.
+# In several phases, the negotiator waits for answers from the processors. In a simulation with at most FEW_RECORDS
+# records, it waits for PATIENCE seconds at most in each phase. A slow bolt must process all tuples in its queues before
+# it can answer. So with more records, the negotiator waits longer: for example, with 120 records, 60 seconds.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000

@@ -11,8 +11,9 @@ the first two are not enough:
   read.
 
 The link that the broker prints opens a page. If the broker has users, the page shows only a login form until
-the reader has logged in. A program without cookies sends two things in each request. The first is the link's
-token, as `?token=TOKEN`. The second is the user's name and password, in the header `Authorization: Basic`.
+the reader has logged in. A program without cookies must then send two things in each request. The first is the
+link's token, as `?token=TOKEN`. The second is the user's name and password, in the header
+`Authorization: Basic`.
 
 If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of
 the data directory.

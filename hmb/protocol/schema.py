@@ -44,7 +44,7 @@ def defaults(fields: dict[str, Field]) -> Defaults:
 
     The first part contains values that never change, for example 0, so all structs can share them. A list can
     change, so each struct needs a list of its own. For such a field, the second part contains a class, for example
-    `list`. The constructor of a struct calls this class.
+    `list`. The constructor and the decoder call this class when they create a struct without a value for the field.
     """
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]

@@ -222,7 +222,7 @@ class Log:
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> LogAppendInfo:
         """Append the transaction coordinator's marker, which ends a producer's transaction in this partition.
 
-        Raises KafkaError with TRANSACTION_COORDINATOR_FENCED, or with a code that `append` raises, too.
+        Raises KafkaError: TRANSACTION_COORDINATOR_FENCED, or a code of `append` for the producer epoch or for the log.
         """
         state, now = self.producer_state, self.clock()
         while True:

@@ -7,7 +7,8 @@ the state files of state/checkpoints.py. The broker locks the directory, so that
 When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start, it removes this
 file. If the file is missing at the start, the broker did not stop properly, and the ends of the logs may be
 damaged. The broker then checks some segments of each log:
-- With a manifest, which is a list of all segments, the broker checks only the active segment.
+- With a manifest, which is a list of all segments, the broker checks the active segment. It also checks every
+  other segment whose files have changed since the broker wrote them.
 - Without a manifest, the broker checks all segments that end after the log's recovery point.
 - Without a manifest and without a recovery point, the broker checks all segments.
 
@@ -223,9 +224,10 @@ class LogManager:
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> trash.Deletion:
         """Delete logs by renaming their directories. `names` maps the name of each log to its topic id.
 
-        A topic is deleted as soon as the directory of one of its logs has been renamed. If the broker stops before it
-        has renamed the other directories of the topic, it renames them at its next start (trash.py). If no directory of
-        a topic can be renamed, the topic is not deleted. Raises OSError if the data directory cannot be synced.
+        A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it
+        has renamed the other directories of the topic, it renames them at its next start (trash.py). If the first
+        directory of a topic cannot be renamed, the topic is not deleted. Raises OSError if the data directory cannot be
+        synced.
         """
         with self._lock:
             self._raise_if_closed()

@@ -394,6 +394,7 @@ class Broker:
     def compact(self) -> dict[TopicPartition, int]:
         """Compact all compacted topics now. Return the number of removed bytes for each changed partition.
 
-        The active segments are compacted, too. Each partition keeps its last record.
+        The active segments are compacted, too. But segments with records younger than `min.compaction.lag.ms`, and
+        all later segments, stay unchanged. Each partition keeps its last record.
         """
         return rounds.compact(self._running)

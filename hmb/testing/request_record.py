@@ -9,9 +9,9 @@ exactly one OffsetCommit, a producer has sent nothing after an error, or a clien
     assert commit.errors == () and commit.duration < 1
 
 The broker begins to record when a test first uses `Broker.requests` or `Broker.wait_for`. Before this first
-use, and after `stop`, requests take no extra time. The record contains only requests that reach a handler. The
-broker refuses some requests earlier: requests that it cannot decode, and requests whose version it does not
-support.
+use, and after `stop`, requests take no extra time. The record contains only requests that reach a handler. Some
+requests never do: for example, requests that the broker cannot decode, requests in unsupported versions, and
+requests that ACLs forbid.
 """
 
 from __future__ import annotations

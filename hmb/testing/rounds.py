@@ -10,9 +10,10 @@ The periodic compaction never compacts the active segment. By default, it also w
 bytes have been written since the last compaction. The few records of a test usually stay in the
 active segment. `compact` therefore closes the active segment of each log, and does not wait for more bytes.
 
-`compact` always keeps the last record of each partition. A consumer in a test often reads until it has received the
-last record of the log. Without this record, it would wait forever. Normal compaction could remove the last record if
-it is a tombstone or the marker of a transaction. In this case, `compact` keeps the whole last batch.
+`compact` always keeps the last record of each partition. A consumer in a test often reads until it has received
+the last record of the log. Without this record, it would wait forever. If the last record is a tombstone, a
+transaction marker or a record without a key, compaction could remove it. In this case, `compact` keeps the
+whole last batch.
 """
 
 from __future__ import annotations

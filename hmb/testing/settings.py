@@ -24,8 +24,9 @@ def setting_text(name: str, value: Setting) -> str:
     because the name of the setting shows the unit. For example, `1h` becomes `3600000` for a setting whose name
     ends with `.ms`.
 
-    Raises ConfigError if the text has an unknown unit, or if the value is not a whole number in the unit of the
-    setting. Also raises ConfigError if the value is a `timedelta`, but the setting is not a time.
+    Raises ConfigError if the setting is a time or a size, and the text has an unknown unit. Raises ConfigError if a
+    duration is too long, or is not a whole number in the unit of the setting. Also raises ConfigError if the value
+    is a `timedelta`, but the setting is not a time.
     """
     if isinstance(value, bool):
         return "true" if value else "false"

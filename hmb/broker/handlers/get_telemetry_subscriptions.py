@@ -6,11 +6,12 @@ Behavior: the broker offers this API only if the setting `client.telemetry.enabl
     rules:
     - *Metrics.* A telemetry subscription names metrics, and has conditions for the clients that should send
       them (broker/telemetry). Several subscriptions can apply to one client. The response then contains the
-      metrics of all these subscriptions, and the shortest of their intervals. If no subscription applies, the
-      list of metrics is empty, and the client sends nothing.
+      metrics of all these subscriptions, and the shortest of their intervals, but at most five minutes. If no
+      subscription applies, the list of metrics is empty, and the client sends nothing.
     - *Id.* If the client instance id in the request is zero, the broker creates an id and returns it.
-    - *Time.* A client must wait for one interval before it asks again. If it asks earlier, it gets the error
-      THROTTLING_QUOTA_EXCEEDED. A client may ask earlier only if the subscriptions have changed.
+    - *Time.* A client must wait for one interval after its last request for subscriptions, and after it has
+      last sent metrics. If it asks earlier, it gets the error THROTTLING_QUOTA_EXCEEDED. A client may ask
+      earlier only if the subscriptions have changed.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

@@ -3,15 +3,17 @@
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: the request contains changes of settings:
-    - *Operations.* SET sets a value. DELETE resets a setting to its default. APPEND adds items to a list, and SUBTRACT
-      removes items. The broker stores each item of a list only once. If a setting is not a list, APPEND and SUBTRACT
-      get INVALID_CONFIG. The level of a logger is not a list either, but gets INVALID_REQUEST.
-    - *All or none.* A resource is, for example, one topic. Each resource has its own error code. If one change of a
-      resource is invalid, the broker makes no change of this resource. When the broker sends the response, the new
-      settings are in use. They are also on disk, except for the levels of loggers.
-    - *Errors.* An invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. The
-      request also gets INVALID_REQUEST if it contains a resource or a setting twice, a null value, or an unknown
-      operation. The same error means that a broker's setting cannot be changed while the broker runs.
+    - *Operations.* SET sets a value. DELETE resets a setting to its default. APPEND adds items to a list, and
+      SUBTRACT removes items. The broker stores each item of a list only once. If a setting is not a list,
+      APPEND and SUBTRACT get INVALID_CONFIG. The level of a logger is not a list either, but gets
+      INVALID_REQUEST.
+    - *All or none.* A resource is, for example, one topic. Each resource has its own error code. If one change
+      of a resource is invalid, the broker makes no change of this resource. When the broker sends the response,
+      the new settings are in use. They are also on disk, except for the levels of loggers.
+    - *Errors.* An invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. A
+      resource also gets INVALID_REQUEST if the request names the resource or one of its settings twice, or
+      contains an unknown operation for it. A null value gets the same error, except in a DELETE. For a broker,
+      the same error can mean that the setting cannot be changed while the broker runs.
 Version notes: none. The versions differ only in their encoding.
 Left out: nothing. HMB supports the whole API.
 """

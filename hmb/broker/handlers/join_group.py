@@ -10,8 +10,10 @@ Behavior: the broker responds when all members have joined, or when the rebalanc
 Version notes: in version 0, a request has no rebalance timeout, so the broker uses the session timeout instead.
     From version 4 on, a new member without an instance id first gets an error and a member id. It then joins
     with this member id. A response can contain no protocol, for example because of an error. The protocol's
-    name is then "" in versions below 7, and null in later versions. From version 9 on, a static member that is
-    the leader can rejoin after a restart without a new assignment.
+    name is then "" in versions below 7, and null in later versions. If a static member that is the leader
+    restarts and rejoins a Stable group, the group can keep its assignment. From version 9 on, this member then
+    stays the leader, and the field `skip_assignment` tells it not to compute a new assignment. In older
+    versions, the response makes it a follower.
 Left out: nothing. HMB supports the whole API.
 """
 

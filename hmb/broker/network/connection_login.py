@@ -50,9 +50,9 @@ class ConnectionLogin:
         Until the client has logged in, a request may have at most MAX_BEFORE bytes. The client must log in within
         FIRST_REQUEST_TIMEOUT seconds.
 
-        For each mechanism, `sessions` contains the number of seconds after which the client must log in again. If the
-        number is 0, the client never has to log in again. The function `stop` ends the connection after the current
-        response.
+        For each mechanism, `sessions` contains the maximum length of a session in seconds. 0 means no maximum. If the
+        client logs in with a token, the session also ends when the token expires. The client
+        must log in again before the session ends. The function `stop` ends the connection after the current response.
         """
         self._client, self._requests = client, requests
         self._refused_logins, self._stop = refused_logins, stop

@@ -45,8 +45,9 @@ class ClientInstance:
         """Check whether a GetTelemetrySubscriptions request is allowed now. If so, store the time of the request.
 
         The push interval (`requested.interval_ms`) is the time that a client must wait between two pushes of its
-        metrics. Raises THROTTLING_QUOTA_EXCEEDED if less than one push interval has passed since the client's previous
-        GetTelemetrySubscriptions request or its previous push.
+        metrics. Raises THROTTLING_QUOTA_EXCEEDED if less than one push interval has passed since the stored time of the
+        client's previous GetTelemetrySubscriptions request or previous push. The time of a request or push that comes
+        too early is not stored.
         """
         if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")

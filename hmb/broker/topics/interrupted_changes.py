@@ -74,7 +74,8 @@ def _finish_deletions(logs: LogManager, stored: dict[str, StoredTopic]) -> list[
     """Finish the deletions of topics that a crash interrupted. Return the directories, which are then empty.
 
     `stored` contains the topics in the file `topics.json`. The function removes the deleted topics from `stored`.
-    The caller writes `stored` to disk, and then removes the directories. Raises OSError if files cannot be deleted.
+    The caller writes `stored` to disk, and then removes the directories. Raises OSError, for example if a directory
+    cannot be renamed or a file cannot be deleted.
     """
     deleted = trash.find(logs.directory)
     deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}

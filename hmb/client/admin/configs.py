@@ -14,9 +14,10 @@ the topic's value, the value for all brokers applies to the topic.
 
 Two requests can change settings. An IncrementalAlterConfigs request (Kafka 2.3) contains only the changes. An
 AlterConfigs request, which is older, must contain *all* values that were set for the topic or broker. The
-broker deletes every value that the request leaves out. A client must therefore first request all values, and
-then send all old and new values. If another client changes a setting between these two requests, that change is
-lost. HMB's client sends AlterConfigs only to brokers before Kafka 2.3, and logs a warning.
+broker deletes every value that the request leaves out. A client must therefore first request all values, apply
+its changes to them, and then send all resulting values. If another client changes a setting between these two
+requests, that change is lost. HMB's client sends AlterConfigs only to brokers before Kafka 2.3, and logs a
+warning.
 """
 
 from __future__ import annotations
@@ -171,9 +172,11 @@ def alter_configs(
 ) -> None:
     """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
 
-    The method first checks the names of the settings, and raises KafkaError for an unknown name. A broker reports
-    no error if a client deletes a setting that does not exist. So without this check, a user would not notice a
-    misspelled name. The method also raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
+    Raises KafkaError if the broker refuses a change. A broker reports no error if a client deletes a setting that
+    does not exist. So without a check, a user would not notice a misspelled name. The method therefore first checks
+    names, and raises KafkaError for an unknown name. For a topic or a group, it checks all names. For one broker,
+    it checks only the names of deleted settings. For other resources, such as all brokers together, it checks no
+    names. Needs Kafka 0.11.
     """
     changes = _changes(ConfigOperation.SET, set)
     deleted = list_of_names("settings to delete", delete, '["retention.ms"]')

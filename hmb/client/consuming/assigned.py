@@ -51,8 +51,9 @@ class AssignedPartitions:
         If all records of a partition are older, its position becomes the end of the log. Without `partitions`, the
         method sets the positions of all partitions.
 
-        A broker older than Kafka 0.10.1 can find only the segment that contains the record. `poll` then first returns
-        the older records of this segment.
+        A broker older than Kafka 0.10.1 knows only when each segment file was last changed. It finds the last segment
+        that was changed at or before `timestamp`. The position becomes the first offset of this segment, or of the log
+        if there is no such segment. So `poll` can first return records that are older than `timestamp`.
         """
         self._seek_all(AtTime(timestamp), partitions)
 

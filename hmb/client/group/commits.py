@@ -190,8 +190,8 @@ class CommittedOffsets:
         The retries end after `timeout` seconds. If `timeout` is None, they end after `request_timeout` seconds. If the
         connection was lost, they end after `reconnect_for` seconds, if this time is shorter.
 
-        The argument of `attempt` is the time limit of this call, in seconds. It is the time that remains until the
-        retries end, but at least `shortest`.
+        The argument of `attempt` is the time limit of this call, in seconds. It is the time that remains of `timeout`
+        (or `request_timeout`), but at least `shortest`. It does not depend on `reconnect_for`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit

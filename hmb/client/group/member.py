@@ -89,7 +89,7 @@ class GroupMember(Protocol):
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress. Otherwise the consumer's `poll` waits until the rebalance ends."""
+        """True if no rebalance is in progress. Otherwise `poll` waits for its end, at most until the timeout."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 

@@ -332,8 +332,8 @@ class Accumulator:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
         # Ctrl-C must not interrupt the next four lines. Otherwise a batch could be counted in `_batches` although it is
-        # in no queue. Python handles Ctrl-C only when it calls a Python function or repeats a loop. The four lines
-        # contain no such call and no loop, so Ctrl-C cannot interrupt them.
+        # in no queue. Python handles Ctrl-C only when a Python function begins, after a call returns, or when a loop
+        # repeats. The only call in the four lines is `append`, at their end. So Ctrl-C cannot come between them.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

@@ -8,7 +8,7 @@ wait until the record is sent. The producer's own threads send the batches to th
     acks=-1   when all in-sync replicas have the record; "all" is another name for -1
 
 The default is acks=-1. The producer is then idempotent by default: each record is written only once, even if
-the producer sends it again.
+the producer sends it again. Brokers before Kafka 0.11 do not support this: they can write such a record twice.
 
 Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). HMB has one producer for both.
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the

@@ -1,8 +1,9 @@
 """Keeps the queues of all partitions, and chooses the partition of a record without a key.
 
-The producer may choose any partition for a record without a key. If it chose a new partition for each record, the
-batches would be small. It therefore sends all records without a key to the same partition, until the batch is full or
-the producer sends it. Then it chooses another partition (KIP-480). The result is fewer and larger batches.
+The producer may choose any partition for a record without a key. If it chose a new partition for each record,
+the batches would be small. It therefore sends all records without a key to the same partition, until the batch
+is full or the producer sends it. Then it chooses a partition again (KIP-480). The result is fewer and larger
+batches.
 
 To choose a partition, the producer selects two partitions at random, and takes the one with the shorter queue. If a
 broker is slow, the queues of its partitions are long, so this broker gets fewer records. Kafka's producer also

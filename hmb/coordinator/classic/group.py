@@ -213,8 +213,8 @@ class ClassicGroup:
         """Handle the JoinGroup request of a client that is already a member.
 
         The request waits for the next generation while a rebalance waits for JoinGroup requests. It also waits if the
-        member's metadata has changed, or if the member leads a Stable group. For such a request, start a rebalance if
-        none is running. In all other cases, answer at once with the current generation.
+        member's metadata has changed, or if the member leads a Stable group. In these two cases, start a new rebalance
+        if no rebalance waits for JoinGroup requests. In all other cases, answer at once with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
         # When the leader of a Stable group sees that a topic of the group has changed, it sends a new JoinGroup

@@ -5,7 +5,9 @@ such as "range". The group must choose a protocol that all members support. Each
 protocol in its own list, and the protocol with the most votes wins. For example, three members send the lists (range,
 sticky), (sticky, range) and (sticky, range). All members support both protocols, and "sticky" wins with two votes.
 
-With each protocol, a member also sends metadata, for example its topics. Only the leader reads the metadata.
+With each protocol, a member also sends metadata, for example its topics. The leader reads the metadata to
+assign the partitions. The broker reads only the topics of consumers, because committed offsets for these topics
+do not expire (subscriptions.py).
 
 Each member has a member id. A *static* member has a second id, the group instance id, which stays the same after a
 restart of its client (static_members.py).

@@ -102,10 +102,13 @@ class Rebalance:
             self._complete_join(now)
 
     def _on_join_deadline(self, now: int) -> None:
-        """Remove the members that have not joined in time, and start the next generation with the others.
+        """Remove the dynamic members that have not joined in time, and start the next generation with the others.
 
-        There are two exceptions. If a member joined during the initial delay, the group waits for another delay. If
-        only static members are left and none of them has joined, the group waits for them until a new deadline.
+        A static member has an instance id. It stays in the group even if it has not joined in time.
+
+        There are two exceptions. If a member joined during the initial delay, the group removes no member and waits for
+        another delay, unless the rebalance timeout is over. If only static members are left and none of them has
+        joined, the group waits for them until a new deadline.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:

@@ -35,7 +35,8 @@ class ClassicState:
     - `current` is the state of the group, for example Stable. `move` takes the next state from the table
       `TRANSITIONS` (states.py). `restore` and `continue_as_stable` set the first state, so they do not need the
       table.
-    - `protocol` is the protocol of the current generation, or None if the group has no generation.
+    - `protocol` is the protocol of the current generation. It is None if no generation has begun yet, or if the
+      current generation has no members.
     - `pending` contains new member ids. The group has sent each of these ids to a client, and waits until the
       client joins with the id. Until then, the client is not a member.
     """

@@ -49,7 +49,7 @@ class LoadingState(Enum):
 class QueuedRecords:
     """An entry in the queue of a journal partition: the records of one change.
 
-    `Journal.write` waits until these records are written.
+    `Journal.write` writes these records, or waits while another thread writes them.
 
     - `done` becomes true when a thread has tried to write the records, even if the write failed.
     - `failure` is the error if the write failed. Otherwise, it is None.

@@ -106,8 +106,8 @@ class StickyAssignor:
     def assign(self, tasks: Sequence[TaskId], stateful: Iterable[TaskId], replicas: int) -> dict[str, Tasks]:
         """Return the new target tasks of each member.
 
-        Each task in `stateful` gets `replicas` standby copies. It gets fewer copies if there are not enough processes,
-        because a process never has two copies of a task.
+        Each task in `stateful` gets `replicas` standby copies. It gets fewer copies if there are not enough processes:
+        a process that has the active task or a standby copy gets no further copy of this task.
         """
         copied = list(stateful) if replicas else []
         self._active_quota = _Quota(len(tasks), len(self._owners))
@@ -162,8 +162,9 @@ class StickyAssignor:
     def _known_standby(self, task: TaskId) -> _Owner | None:
         """Return a member for a standby copy of `task`. This member had the task's state in the previous assignment.
 
-        The member must not have reached the largest allowed number of tasks. Its process must not own the task in the
-        new assignment. Return None if there is no such member.
+        The member's process must not own the task in the new assignment. The method checks at most two members: first
+        the previous active owner, then the least loaded of the previous standby owners. It returns the first of them
+        that has not reached the largest allowed number of tasks, or None.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

@@ -140,7 +140,8 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     def _before(self, request: StreamsGroupHeartbeatRequest, owned: Tasks | None, max_size: int) -> StreamsMember:
         """Return the member's state before the request, or a new member if the client is joining the group.
 
-        Raises KafkaError if the group is full, or if the member's id or epoch is wrong.
+        Raises KafkaError if the client is joining and the group is full. Also raises KafkaError if the member's id or
+        epoch is wrong.
         """
         joins = request.member_epoch == JOIN_EPOCH
         if joins:

@@ -141,11 +141,13 @@ class _Counts:
                 raise invalid_topology(f"No source topics found for subtopology {each.subtopology_id}")
 
     def decide_repartition_topics(self) -> None:
-        """Determine the partition counts of all repartition topics. Raises STREAMS_INVALID_TOPOLOGY.
+        """Determine the partition counts of all repartition topics.
 
-        The count of a repartition topic depends on the topics that its writer reads. Some of them may be repartition
-        topics whose counts are not known yet, so the loop runs in rounds. In each round, a topic gets its count if the
-        writer reads at least one topic with a known count.
+        If the application has not chosen the count of a topic, the count depends on the topics that its writer reads.
+        Some of them may be repartition topics whose counts are not known yet, so the loop runs in rounds. In each
+        round, a topic gets its count if the writer reads at least one topic with a known count.
+
+        Raises STREAMS_INVALID_TOPOLOGY if a count cannot be computed.
         """
         while open_topics := {
             name: each

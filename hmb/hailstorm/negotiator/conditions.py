@@ -139,9 +139,9 @@ def _age(clock: Clock) -> tuple[int, int]:
 
 
 
-# In some phases, the negotiator waits for reports from the processors (spouts and bolts). ANSWERS contains two
-# functions for each of these phases. The first function returns the processors that must answer. The second function
-# checks one report, and returns True if this report is the answer.
+# In some phases, the negotiator waits for reports from the processors (instances of spouts, bolts and sinks). ANSWERS
+# contains two functions for each of these phases. The first function returns the processors that must answer. The
+# second function checks one report, and returns True if this report is the answer.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

@@ -116,8 +116,8 @@ class Negotiator:
             getattr(self, step.action)(situation)
 
     # -- The actions of the negotiator. A row of the table STEPS contains an event, and can contain the name of one of
-    # the following methods. When the event occurs, `step` calls the method. The argument `before` describes the
-    # topology just before this call.
+    # the following methods. When the event occurs, `step` sets the next phase, and then calls the method. The argument
+    # `before` describes the topology before both steps.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

@@ -17,8 +17,9 @@ A thread that uses a `LocalRegistry` directly has no connection and no session t
 
 A session can *watch* a prefix: all nodes whose path begins with this prefix. For this, the session passes a
 function to the registry. The registry first calls the function for each of these nodes that already exists. It
-then calls the function for each change of a node, in the order of the changes. If a value changes several times
-within a short time, the registry may leave out some of the values, but never the newest one.
+then calls the function for each change. The calls for one node come in the order of its changes. If a value
+changes several times within a short time, the registry may leave out some of the values, but never the newest
+one.
 
 Only one session can create the node `master`. If several negotiators run, the negotiator whose session created this
 node is elected.

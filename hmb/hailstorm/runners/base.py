@@ -194,8 +194,9 @@ class Runner(ABC):
         """Call `_replace_silent` for processors that take too long to register for a new epoch, because they may hang.
 
         At first, the processors must register within the start timeout. Each call of `_replace_silent` doubles this
-        time limit, so that workers can start even on a slow machine. When the topology leaves the phase Initialize, the
-        limit is the start timeout again.
+        time limit, so that workers can start even on a slow machine. The limit grows to at most 60 s, or stays at the
+        start timeout if this is longer. When the topology leaves the phase Initialize, the limit is the start timeout
+        again.
         """
         if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())

@@ -101,7 +101,8 @@ class ProcessRunner(Runner):
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore, workers: int) -> None:
         """Start the topology in worker processes. Each worker imports the topology and opens the store.
 
-        Raises TopologyError if another process cannot import the topology or cannot open the store.
+        Raises TopologyError if `workers` is below 1. Also raises TopologyError if another process cannot import the
+        topology or cannot open the store.
         """
         if workers < 1:
             raise TopologyError(f"a topology runs in at least 1 worker, not {workers}")

@@ -147,7 +147,8 @@ class Feed:
     def listen(self) -> Generator[bytes, None, None]:
         """Yield the events for one page, as bytes, until the feed stops.
 
-        The first event contains all parts of the broker's state. Each later event contains the parts that have changed.
+        The first event contains all parts of the broker's state. Each later event contains only the changes. If the
+        page has missed more than KEPT changes, it gets all parts again.
         """
         with self._changed:
             self._listeners += 1

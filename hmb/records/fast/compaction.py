@@ -107,7 +107,7 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
 
     - A number is 8192 or greater.
     - One of the selected records has a key of more than 63 bytes.
-    - One of the selected records, or a record before it, has more than 8191 bytes.
+    - One of the selected records, or a record before it, has more than 8191 bytes after its length field.
 
     The caller must already have decoded the batch with `plain_keys` or `raw_records`. Each selected record must
     have a key. The batch must still contain all the records that the producer put into it.

@@ -271,8 +271,8 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 def _content(wrapper: Message, limit: int) -> memoryview:
     """Return the decompressed message set of a wrapper (a message that contains a compressed message set).
 
-    Raises KafkaError if a producer must not send this wrapper, because its codec is zstd, or its timestamp type is log
-    append time.
+    Raises KafkaError if a producer must not send this wrapper: its codec is zstd, its timestamp type is log append
+    time, or it contains no messages. Also raises KafkaError if the set is damaged, or has more than `limit` bytes.
     """
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")

@@ -199,7 +199,8 @@ class Compaction:
 
         In a record batch (v2), compaction drops the tombstones when the delete horizon in the header of the batch has
         passed. Messages v0 and v1 have no delete horizon. Compaction drops their tombstones if their segment is old
-        enough (`drop_old_tombstones`). Raises KafkaError if the batch cannot be read.
+        enough (`drop_old_tombstones`). While `is_blind` is True, no tombstone is dropped because of its age. Raises
+        KafkaError if the batch cannot be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view

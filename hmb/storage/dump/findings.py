@@ -83,10 +83,11 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump. A finding is a contradiction between files, such as a wrong index entry.
+    """Collects the findings of a dump. A finding is a pair of numbers that do not fit together.
 
-    A file can have a very large number of findings. For each file and each kind of finding, this class stores only
-    the first findings, at most as many as the parameter `most` says. It counts the rest, but does not store them.
+    For example, the offset in an index entry differs from the offset in the log. A file can have a very large
+    number of findings. For each file and each kind of finding, this class stores only the first findings, at
+    most as many as the parameter `most` says. It counts the rest, but does not store them.
     """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:

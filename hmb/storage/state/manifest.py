@@ -30,9 +30,9 @@ no name. The other fields depend on the kind:
   the broker is about to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
-The broker writes an entry before it changes a file. For example, it writes a `forget` entry before it deletes a
-segment. In the opposite order, a crash could happen between the two steps. The next start would then report a lost
-segment. If two entries contradict each other, the later one is valid.
+Before the broker replaces or deletes a file, it writes an entry. For example, it writes a `forget` entry before
+it deletes a segment. In the opposite order, a crash could happen between the two steps. The next start would
+then report a lost segment. If two entries contradict each other, the later one is valid.
 
 The broker appends records to the last segment of a partition, but it does not write a new entry into the manifest for
 each append. While the broker runs, and after a crash, this segment may therefore be larger than the size in its entry.

@@ -6,9 +6,9 @@ A line is `name=value`, `name: value` or `name value`. If a line contains only a
               SSL://:2
     a\=b\ c = \u00e9\t                     the name is `a=b c`, and the value is `é` and a tab
 
-A name ends at the first `=`, `:` or space that has no backslash before it. Spaces at the beginning of a value are
-ignored, unless they have a backslash before them. The escape sequences \t \n \r \f and \uXXXX mean the same
-characters as in Java.
+A *blank* is a space, a tab or a form feed. A name ends at the first `=`, `:` or blank that has no backslash
+before it. Blanks at the beginning of a line or of a value are ignored, unless they have a backslash before
+them. The escape sequences \t \n \r \f and \uXXXX mean the same characters as in Java.
 
 If a file contains the same name twice, the last value counts. HMB differs from `java.util.Properties.load` in two
 points:

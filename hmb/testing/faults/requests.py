@@ -250,9 +250,11 @@ class Faults:
 def _answer(fault: Fault, handler: Handler, request: Request, context: RequestContext) -> Response | None:
     """Return the response to a request that a fault changes.
 
-    If the fault has no error code, the broker's own handler answers the request. Otherwise, the topics that the fault
-    selects get the error code, and the broker's handler answers for the other topics. A fault without a topic selects
-    all topics.
+    If the fault has no error code, the broker's own handler answers the request. If the fault has an error code and
+    selects a topic or a partition, only this part of the response contains the error. The handler answers for the
+    other parts. If the fault selects no topic, the error is the response to the whole request.
+
+    If `takes_effect` is true, the handler handles the whole request, but the response still contains the error.
     """
     if fault.error is None:
         return final(handler(request, context))

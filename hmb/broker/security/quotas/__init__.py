@@ -18,7 +18,8 @@ At the rate of the quota, these bytes take 15 s, so the client must wait for the
 Two quotas work differently from the others. For controller_mutation_rate, the broker uses a *token bucket*
 instead of a sliding window. Each created or deleted partition takes a token from the bucket, and new tokens
 arrive at the rate of the quota. One request can create very many partitions, and a sliding window would forget
-it after 11 s. The bucket does not forget it: the client must wait until all these tokens have arrived.
+it after 11 s. The bucket does not forget it. If the request takes more tokens than the bucket contains, the
+client must wait until the missing tokens have arrived.
 
 For connection_creation_rate, the broker sends no throttle time, because a new connection has not sent a request
 yet. The broker closes a connection above this quota after the throttle time.

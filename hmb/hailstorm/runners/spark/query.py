@@ -24,9 +24,10 @@ this line, the bolt `split` made its fourth output (index 3):
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
-Spark takes the records in micro-batches. In each micro-batch, every instance of a bolt reads its state from Spark's
-state store, processes its tuples, and writes the new state back. If a crash happens before Spark has committed the
-micro-batch, Spark repeats the micro-batch with the old state. The states therefore include each record exactly once.
+Spark takes the records in micro-batches. In each micro-batch, every bolt instance that receives tuples reads
+its state from Spark's state store, processes these tuples, and writes the new state back. If a crash happens
+before Spark has committed the micro-batch, Spark repeats the micro-batch with the old state. The states
+therefore include each record exactly once.
 
 After a crash, a sink may receive the tuples of a micro-batch again. A `Sink` then writes some outputs twice. An
 `IdempotentSink` writes an output with the same identity both times. Its target can then overwrite the first
