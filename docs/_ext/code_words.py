@@ -34,7 +34,8 @@ def divide_long_words(_app: Sphinx, doctree: nodes.document, _page: str) -> None
             code += nodes.Text(first)
             for part in others:
                 code += [nodes.raw("", "<wbr/>", format="html"), nodes.Text(part)]
-            code["classes"] = [*{*code["classes"], "divided"}]
+            if "divided" not in code["classes"]:
+                code["classes"].append("divided")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
