@@ -12,15 +12,13 @@ offsets both grow by one from record to record. For example, the source has a ma
 For example, a consumer group has committed offset 5 at the source. If the record with offset 5 has offset 4 at the
 target, the group continues there at offset 4.
 
-A *run* is a series of records whose source offsets and target offsets both grow by one from record to record. A
-partition *keeps* its offsets if each record has the same offset in the copy as at the source. This is the case
-if the partition has only one run, and the first record of this run has the same offset on both sides.
+A partition *keeps* its offsets if each record has the same offset in the copy as at the source. This is the case if the
+partition has only one run, and the first record of this run has the same offset on both sides.
 
-If the mirror writes in transactions, the target cluster writes a marker to the copy after each transaction. The
-marker has an offset in the copy, but there is no such marker at the source. So each marker ends a *run*: a
-series of records whose offsets grow by one on both sides. A partition could therefore have thousands of runs.
-As soon as it has more than MAX_RUNS runs, the mirror forgets every second run in the older half of the list.
-Each forgotten run leaves a *gap* between two other runs.
+If the mirror writes in transactions, the target cluster writes a marker to the copy after each transaction. The marker
+has an offset in the copy, but there is no such marker at the source. So each marker ends a run. A partition could
+therefore have thousands of runs. As soon as it has more than MAX_RUNS runs, the mirror forgets every second run in the
+older half of the list. Each forgotten run leaves a *gap* between two other runs.
 
 In a gap, the mirror no longer knows which source offset belongs to which offset in the copy. To translate a
 committed offset in a gap, the mirror counts the records from the start of the gap to this offset at the source.

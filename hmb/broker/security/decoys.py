@@ -1,19 +1,18 @@
 """Decoys: the credentials with which the broker answers logins of unknown users (scram.py).
 
-The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
-salt. If the salt of a name changed between two logins, a client would know that the user does not exist.
-
 If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*.
 During the login, the client sees the salt of the credential. The form of a salt shows which tool created the
 user. HMB's tools use random bytes as a salt. Kafka's tools use a random number in base 36, such as `1x3kq...`.
 For example, if Kafka's tools created all real users, the salt of a decoy must also be a number in base 36. From
 a salt of random bytes, the client would know that the user does not exist.
 
-If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*. A
-decoy must look like a real credential. Its *shape* is therefore the shape of a stored credential. The shape
-consists of the number of iterations, the length of the salt, and the form of the salt: random bytes or a number
-in base 36. If the stored credentials have several shapes, the broker uses the user's name to select one. So the
-same name gets the same shape in each login.
+The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
+salt. If the salt of a name changed between two logins, a client would know that the user does not exist.
+
+A decoy must look like a real credential. Its *shape* is therefore the shape of a stored credential. The shape consists
+of the number of iterations, the length of the salt, and the form of the salt: random bytes or a number in base 36. If
+the stored credentials have several shapes, the broker uses the user's name to select one. So the same name gets the
+same shape in each login.
 """
 
 from __future__ import annotations

@@ -2,14 +2,13 @@
 
 *Payloads* contain the tuples that other processors send to this processor. They wait in the mailbox in the order of
 their arrival. The mailbox holds at most CAPACITY `Payloads` objects. *Notices* are messages that control the processor.
-A notice is a new command of the negotiator, which controls all processors, or reports the end of a save. The processor
-takes notices before payloads. It can therefore obey a command at once, for example pause or begin a snapshot, even if
-its mailbox contains many payloads.
+A notice is a new *master state* (a command of the negotiator, which controls all processors), or reports the end of a
+save. The processor takes notices before payloads. It can therefore obey a command at once, for example pause or begin a
+snapshot, even if its mailbox contains many payloads.
 
-Only a few notices can wait in a mailbox, so the mailbox needs no limit for them. A *notice* is either a *master
-state* (a command of the negotiator, which controls all processors), or reports the end of a save. A new master
-state replaces an older one in the mailbox, because a processor needs only the newest command. Until the
-topology starts again, a processor has at most one save in progress, and each save causes one notice.
+Only a few notices can wait in a mailbox, so the mailbox needs no limit for them. A new master state replaces an older
+one in the mailbox, because a processor needs only the newest command. Until the topology starts again, a processor has
+at most one save in progress, and each save causes one notice.
 """
 
 from __future__ import annotations
