@@ -13,9 +13,12 @@ class Crash(BaseException):
 
 
 def crashing(answer: ModuleType, number: int, call: Callable[[], object]) -> bool:
-    """Call a function of the answer, and raise Crash when the answer has executed `number` lines.
+    """Simulate a crash of a student's function, and return whether the function has crashed.
 
-    Return whether Crash was raised. If the function executes fewer lines, it ends normally.
+    The function `call` executes code of the module `answer`. If it executes more than `number` lines of this
+    module, a simulated crash stops it after `number` lines, and the result is True.
+
+    If `call` executes at most `number` lines, it ends normally, and the result is False.
     """
     left = number
 

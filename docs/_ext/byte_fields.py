@@ -54,8 +54,11 @@ def rows_of(lines: Iterable[Line]) -> int:
 def label_of(line: Line) -> str:
     """Return the name and the value of a field as text, for example `batch_length = 85`.
 
-    If the text is too long for a row, leave out the note after the value. If the text is still too long, return only
-    the name.
+    The text for an error code also contains the name of the error: `error_code = 6  NOT_LEADER_OR_FOLLOWER`.
+    The text for an API key also contains the name of the API.
+
+    If the text is too long for a row, the function leaves out the name of the error or of the API. If the text is
+    still too long, the function returns only the name of the field.
     """
     name = line.path.partition("].")[2] or line.path  # without the number of the record
     text = f"{name} = {meaning(line.path, line.value)}"

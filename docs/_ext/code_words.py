@@ -1,4 +1,4 @@
-"""Allows a narrow page to divide long words of code, but only at certain places.
+"""Allows line breaks inside long names in code, but only after certain characters.
 
 The style sheet of the website keeps each word of code on one line. A page therefore never divides the option `--port`
 after one of its hyphens. But a word of more than 30 characters may be too wide for the screen of a phone, or for a
@@ -9,7 +9,9 @@ For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines
     group.consumer.
     heartbeat.interval.ms
 
-Another extension can allow a page to divide a shorter piece of code, too: it adds the class `divided` to the code.
+By default, this module allows line breaks only in code with a word of more than 30 characters. Another
+extension can add the class `divided` to a shorter piece of code. This module then allows line breaks in the
+shorter piece of code, too.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ PLACE = re.compile(r"(?<=[a-zA-Z0-9)][./_])(?=\w{4})|(?<=::)(?=\w)")  # where a 
 
 
 def divide_long_words(_app: Sphinx, doctree: nodes.document, _page: str) -> None:
-    """Allow the page to divide each piece of code that contains a long word, or that has the class `divided`."""
+    """Allow line breaks in each piece of code that contains a long word, or has the class `divided`.
+
+    A word is long if it has more than 30 characters.
+    """
     for code in list(doctree.findall(nodes.literal)):
         text = code.astext()
         if "divided" in code["classes"] or any(len(word) > LONGEST for word in text.split()):

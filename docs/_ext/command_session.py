@@ -18,9 +18,12 @@ The commands in the source of a page use the ports 9092 to 9095. During a build,
 these ports. Each page therefore gets four free ports. Before the directive runs a command, it replaces each of
 the ports 9092 to 9095 in the command by one of the free ports.
 
-The output of a command can contain the free ports and the path of the temporary directory, which are different
-in each build. Before the page shows the output, the directive replaces the free ports by the ports 9092 to
-9095, and removes the path. The page therefore looks the same after each build.
+The commands of a page use four ports that no other program uses, for example 9500 to 9503, and a temporary
+directory. The numbers of these ports and the path of this directory differ in each build.
+
+Before a page shows the output of a command, the directive replaces the four port numbers in the output by 9092
+to 9095. It also removes the path of the temporary directory. The page therefore looks the same after each
+build.
 
 The directive `session` has three options:
 - `:files:` contains the paths of files, relative to the page. The directive copies these files into the
@@ -145,24 +148,30 @@ class CommandSession:
         return process, text
 
     def _shown(self, output: str) -> str:
-        """Return the output with the ports 9092 to 9095, and without the paths of temporary directories.
+        """Return the output of a command as the page shows it, without values that differ in each build.
 
-        The real ports and paths differ in each build, but the page looks the same after each build.
+        The method replaces the four real port numbers by 9092 to 9095. For example, if the real ports are 9500 to 9503,
+        `port=9501` becomes `port=9093`. The method removes the path of the temporary directory.
         """
         output = _with_ports(output, self._port, DEFAULT_PORT)
         return output.replace(f"{self.directory}/", "").replace(str(self._root), "")
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Replace PORTS consecutive port numbers in `text`: `before` by `after`, `before + 1` by `after + 1`, and so on."""
+    """Return `text` with other port numbers: `before` becomes `after`, `before + 1` becomes `after + 1`.
+
+    PORTS is the number of ports that the function replaces. For example, if PORTS is 4, the last replaced port is
+    `before + 3`. It becomes `after + 3`.
+    """
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 
 
 def _free_ports() -> int:
-    """Return the first of PORTS consecutive free ports.
+    """Find four consecutive free ports and return the lowest number, for example 9500 for 9500 to 9503.
 
-    Each port has four digits like the default port, so the columns of an output stay aligned.
+    Each port number has four digits, like the default port 9092. The columns in the output of a command therefore
+    stay aligned.
     """
     first = DEFAULT_PORT + PORTS
     for port in random.sample(range(first, 10_000 - PORTS, PORTS), 50):

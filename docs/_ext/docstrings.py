@@ -1,6 +1,6 @@
 """Defines the directive `essay`, and converts docstrings to reStructuredText for autodoc.
 
-For example, a page shows the docstring of the module `hmb.storage.segment`:
+An author writes these two lines into a page to show the docstring of the module `hmb.storage.segment`:
     ```{essay} hmb.storage.segment
     ```
 
@@ -63,10 +63,12 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Indent each table whose columns are separated by spaces. A page then shows the table as literal text.
+    """Return the lines with four spaces before each line of a table whose columns are separated by spaces.
 
-    Without the indentation, a page would show only one space between two columns. A list whose lines contain such
-    columns is not indented, so that it stays a list. On the page, its columns are lost.
+    A page shows an indented table as literal text. Without the indentation, the page would show only one space
+    between two columns.
+
+    The function does not indent lists, because an indented list would become literal text.
     """
     paragraphs: list[list[str]] = [[]]
     for line in lines:
@@ -135,9 +137,10 @@ def process_signature(
 ) -> tuple[str | None, str | None]:
     """Change a signature, so that Sphinx can read the default values of its parameters.
 
-    A default that is a function becomes the name of the function, instead of `<function name>`. A default that a
-    dataclass creates for each new object becomes `...`, instead of `<factory>`. If Sphinx cannot read a signature, a
-    page shows it without links, and with the long names of all types.
+    For example, the default `<function parse>` becomes `parse`. The default `<factory>` becomes `...`. Python
+    writes `<factory>` if a dataclass creates a new default value for each object.
+
+    If Sphinx cannot read a signature, the page shows it without links, and with the full names of all types.
     """
     if signature:
         signature = re.sub(r"<function ([\w.]+)>", r"\1", signature).replace("<factory>", "...")

@@ -200,7 +200,7 @@ class Drawing:
         self._parts.append(f'<polygon {_look("head", tone)} points="{path}"/>')
 
     def cross(self, x: float, y: float, size: float = 7) -> None:
-        """Draw a red cross around a point. The cross means that something is lost or broken."""
+        """Draw a red cross that means "lost" or "broken". The center of the cross is the point (`x`, `y`)."""
         self.line((x - size, y - size), (x + size, y + size), tone="red")
         self.line((x - size, y + size), (x + size, y - size), tone="red")
 
@@ -232,8 +232,8 @@ class Drawing:
 def _look(kind: Literal["shape", "line", "head"], tone: Tone, *, dashed: bool = False) -> str:
     """Return the attributes that determine the colors of an SVG element.
 
-    On the website, the style sheet chooses the colors for the attribute `class`. A book for an e-reader uses the
-    colors in `fill` and `stroke` instead.
+    On the website, the style sheet reads the kind and the tone of the element from the attribute `class`, and
+    chooses the colors. In a book for an e-reader, the attributes `fill` and `stroke` contain the colors.
     """
     edge, area = ON_LIGHT[tone]
     look = f'class="{kind} tone-{tone}{" dashed" if dashed else ""}"'
@@ -281,9 +281,10 @@ class FunctionDirective(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {}
 
     def call(self) -> Any:
-        """Call the function that the directive's argument names, and return its result.
+        """Call the function in the directive's argument, and return its result.
 
-        If the file of this function changes, or if this extension changes, Sphinx builds the page again.
+        The argument contains the path of a Python file and the name of a function, for example
+        `drawings/log.py:append`. If this file or the file `drawing.py` changes, Sphinx builds the page again.
         """
         place, _, name = self.arguments[0].partition(":")
         relative, path = self.env.relfn2path(place)

@@ -1,4 +1,4 @@
-"""Knows the address of each Kafka Improvement Proposal (KIP) that HMB cites.
+"""Makes the web address of each Kafka Improvement Proposal (KIP) that HMB cites.
 
 In Kafka's wiki, the address of a KIP's page contains the number and the title of the KIP. To make links, this module
 therefore stores the titles. The addresses of a few pages contain only a number that the wiki has given to the page. For

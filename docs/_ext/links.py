@@ -10,12 +10,15 @@ pages that use the link, and a date:
     ```{external-links}
     ```
 
-The file `links.txt` (beside `conf.py`) contains a date for each link to another site. The command `make links` opens
-all these links, and writes the file.
+The file `links.txt` (beside `conf.py`) lists the links of the book to other sites. Beside each link, the file
+usually contains the last day on which the other site answered. The command `make links` opens all these links,
+and writes the file.
 
-The date of a link in `links.txt` is the last day on which the other site answered `make links`. If the site has never
-answered, the date is the day on which `make links` first opened the link. If `links.txt` does not contain a link yet,
-the table of links on the page shows the day of the build.
+The command `make links` opens each link. If the linked site answers, the command writes the current date into
+`links.txt`. If the linked site has never answered, the file keeps the date of the first attempt.
+
+If a link is new on a page, and `links.txt` does not contain it yet, the table of links shows the day of the
+build.
 """
 
 from __future__ import annotations
@@ -43,8 +46,11 @@ WORKING = ("working", "redirected")  # results of Sphinx's builder `linkcheck`
 class Entry(NamedTuple):
     """The date of one link in `links.txt`.
 
-    If the state is `answered`, `day` is the last day on which the other site answered. If the state is `listed`, the
-    site has never answered, and `day` is the day on which `make links` first opened the link.
+    The state `answered` means that the linked site has answered. The field `day` is then the day of the newest
+    answer.
+
+    The state `listed` means that the linked site has never answered. The field `day` is then the day on which
+    `make links` tried to open the link for the first time.
     """
 
     day: str
@@ -152,7 +158,11 @@ class Anchors(HTMLParser):
 
 
 def broken_links(folder: Path) -> Iterator[str]:
-    """Yield a sentence for each link to a file or an anchor that does not exist in `folder`."""
+    """Yield a sentence for each broken link in the HTML files of `folder`.
+
+    A link is broken if the linked file does not exist, or if this file does not contain the linked anchor. The
+    function does not check links to other websites.
+    """
     parsed: dict[Path, Anchors] = {}
     for file in sorted(folder.rglob("*.html")):
         if "_static" not in file.parts and "_sources" not in file.parts:
@@ -186,8 +196,11 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def store(path: Path, results: Iterable[dict[str, Any]]) -> None:
     """Write `links.txt` from the results of `linkcheck`, the builder of Sphinx that opens all links.
 
-    If a link works, its entry gets the current date. A link that does not work keeps its old entry. If it has none,
-    it gets an entry with the current date and the state `listed`.
+    The file `links.txt` contains an entry for each link to another site: a date and a state. If a link works, its
+    entry gets the current date. If a link fails, its old entry stays.
+
+    A failing link without an old entry gets a new entry, with the current date and the state `listed`. This state
+    means that the link has never worked.
     """
     known, entries = read_entries(path), {}
     for result in results:

@@ -1,6 +1,7 @@
 """The directive `meanings` shows a table of options. A dictionary in the code contains the meaning of each option.
 
-For example, a page shows the options of HMB's data source for Spark, which the dictionary SOURCE_OPTIONS contains:
+For example, the dictionary SOURCE_OPTIONS contains the options of HMB's data source for Spark. To show these
+options as a table, a page contains the following lines:
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```
 """

@@ -1,4 +1,4 @@
-"""Shows the result files of benchmarks as tables and charts on a page, so that nobody must copy numbers by hand.
+"""Shows the numbers from the result files of benchmarks on a page, as tables and charts.
 
 A page uses the three directives of this module as in these examples:
     ```{measured} thesis
@@ -10,7 +10,8 @@ A page uses the three directives of this module as in these examples:
     ```{thesis-figures}
     ```
 
-`measured` shows the tables that `hmb bench show` prints. `measured-plot` shows the charts that `hmb bench plot` draws.
+The directive `measured` shows the same tables as the command `hmb bench show`. The directive `measured-plot`
+shows the same charts as the command `hmb bench plot`.
 
 The argument of `measured` and of `measured-plot` is the name of a file in bench/results, or the name of a benchmark,
 for example `growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If no

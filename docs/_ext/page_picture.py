@@ -10,8 +10,8 @@ The argument of `page-picture` is the name of a picture in `docs/pictures`. Each
 light colors, and one with dark colors. The reader's browser shows one of the two. A book for an e-reader
 contains only the light file.
 
-The program `tools/page_pictures.py` makes the files. Run this program again after the broker's web page has
-changed.
+The program `tools/page_pictures.py` takes screenshots of the broker's web page, and writes them into the folder
+`docs/pictures`. Run this program again after each change of the web page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class PagePicture(SphinxDirective):
-    """The directive `page-picture`: a figure with a light picture, a dark picture and a caption."""
+    """The directive `page-picture`: a figure with a screenshot and a caption.
+
+    The screenshot has two files, one with light colors and one with dark colors. On a web page, the reader's
+    browser shows one of the two.
+    """
 
     required_arguments = 1
     has_content = True

@@ -40,7 +40,7 @@ def rows() -> Iterator[list[str]]:
 
 
 def effect(rule: ApiRule) -> str:
-    """Return the table's text about what the broker refuses if a client lacks a permission.
+    """Return the text of a table cell: what the broker refuses if a client lacks a permission.
 
     For example, a request names two topics, and the client lacks the permission for one of them. The broker then
     refuses only this topic. But if the client lacks the permission for the request's group, the broker refuses the

@@ -2,9 +2,11 @@
 
 The extension makes the pages from the code. It writes one page for each API that has a handler in the broker.
 
-The text of an API's page comes from two docstrings: the docstring of the module with the handler, and the docstring of
-the module with the message classes. These classes describe the request and the response of the API, and contain its
-versions.
+Each API has two modules: one contains the handler of the API, and the other contains the message classes. The
+text of the API's page comes from the docstrings of these two modules.
+
+The message classes of an API describe the fields of the request and of the response. The request class lists
+the versions of the API.
 
 The page of each API is a file in `protocol/api`. The extension writes a file only if the text of the page has changed,
 because Sphinx reads every changed file again.

@@ -48,7 +48,12 @@ class Row(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A bar on a lane. It shows that the participant waits from the row `first` to the row `last`."""
+    """A bar that shows how long one participant of the drawing waits.
+
+    Each participant has a vertical line, its lane. The bar is on the lane with the number `lane`. The messages of
+    the drawing are rows from top to bottom. The bar begins at the row with the number `first`, and ends at the row
+    with the number `last`.
+    """
 
     lane: int
     first: int
@@ -69,7 +74,10 @@ class Sequence:
         self._open: dict[int, int] = {}  # lane -> the row at which its wait has begun
 
     def message(self, source: str, target: str, text: str, *, tone: Tone = "plain", dashed: bool = False) -> None:
-        """Add a message, an arrow between two lanes. A response has a dashed arrow."""
+        """Add a message. The drawing shows it as an arrow from the lane `source` to the lane `target`.
+
+        If `dashed` is true, the arrow has a dashed line. A response has a dashed arrow.
+        """
         self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
 
     def note(self, lane: str, text: str, *, tone: Tone | None = None) -> None:
@@ -78,9 +86,9 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Begin a bar on a lane. The bar shows that the participant waits, and begins at the newest row.
+        """Begin a bar on a participant's lane. The bar shows that the participant waits.
 
-        If a bar has already begun on this lane, do nothing.
+        The bar begins at the newest row of the drawing. If a bar has already begun on this lane, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 

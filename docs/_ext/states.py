@@ -10,8 +10,10 @@ from one state to another one. The position of the arrow depends on its directio
 - An arrow to a later box is on the right side of the column.
 - An arrow to an earlier box, or from a box to itself, is on the left side of the column.
 
-If two arrows on the same side of the column would overlap, the directive draws them at different distances from the
-column. Below the picture, a table names the event that causes each change of state.
+The picture shows the states as boxes, one below the other. If two arrows on the same side of the boxes would
+overlap, the directive draws them at different distances from the boxes.
+
+Below the picture, a table shows each change of state, and the event that causes the change.
 """
 
 from __future__ import annotations
@@ -95,10 +97,11 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
 
 
 def label_of(state: Any) -> str:
-    """Return the text for the box of a state: usually Kafka's name of the state.
+    """Return the text for the box that shows `state` in a drawing, for example "PrepareCommit".
 
-    In some enums, the value of a state is a sentence, which is too long for a box. For a state of such an enum, the
-    text is the name of the state in the code.
+    The text is the attribute `label` of the state. If the state has no label, the text is its value. A text of more
+    than two words does not fit into the box. The function then returns the Python name in words: "Wait for ack" for
+    a state with the name `WAIT_FOR_ACK`.
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label
@@ -110,9 +113,10 @@ def _in_words(transitions: Sequence[Any]) -> str:
 
 
 def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
-    """Distribute the arrows on one side of the boxes over lanes, so that arrows in the same lane do not touch.
+    """Return a list of lanes for the arrows on one side of the boxes.
 
-    A lane is a vertical line beside the boxes. The shortest arrows get the lanes nearest to the boxes.
+    A lane is a list of arrows that have the same distance from the boxes. The arrows in one lane do not touch. The
+    function places short arrows before long arrows, so the shortest arrows get the lanes nearest to the boxes.
     """
     lanes: list[list[Arrow]] = []
     for arrow in sorted(arrows, key=lambda each: each.length):
@@ -141,7 +145,11 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _route(arrow: Arrow, x: float) -> Route:
-    """Return the line of an arrow beside the column, with its vertical part at `x`."""
+    """Return the route of an arrow that runs beside the boxes.
+
+    The boxes are one below the other. From the box of the old state, the arrow runs sideways to the x coordinate
+    `x`. It then runs up or down, and back to the box of the new state.
+    """
     begin, end = (BEGIN_RIGHT, END_RIGHT) if arrow.after > arrow.before else (BEGIN_LEFT, END_LEFT)
     if not arrow.length:
         begin, end = BEGIN_LOOP, END_LOOP
@@ -150,7 +158,11 @@ def _route(arrow: Arrow, x: float) -> Route:
 
 
 def _around(drawing: Drawing, route: Route, edge: float, routes: list[Route]) -> None:
-    """Draw an arrow beside the column, and its number. `routes` are all arrows at this side of the column."""
+    """Draw an arrow and its number to the left or to the right of the column of boxes.
+
+    The number `edge` is the x coordinate at which the arrow touches the boxes. The list `routes` contains the lines
+    of all arrows on the same side of the boxes as this arrow.
+    """
     arrow, x, begin, end = route
     drawing.arrow((edge, begin), (x, begin), (x, end), (edge, end))
     if arrow.length:

@@ -5,10 +5,11 @@ For example, a page shows how HMB finds an offset:
     A look-up of offset 8011
     ```
 
-The argument of `step-by-step` is the path of a Python file, relative to the page, and the name of a function in
-this file. The text below the argument is the title of the process. When Sphinx builds the page, it calls the
-function. The function runs HMB's own code, draws the state after each step of the process, and returns a list
-of `Step`.
+The directive `step-by-step` has an argument of two parts: the path of a Python file, relative to the page, and
+the name of a function in this file. The text below the argument is the title of the drawings.
+
+When Sphinx builds the page, it calls this function. The function runs HMB's own code and draws the state after
+each step. It returns a list of `Step`.
 
 A page contains all steps of a process, one below the other. A reader sees all of them on paper, in the EPUB, and in a
 browser without JavaScript. In a browser with JavaScript, the script `_static/step-by-step.js` shows one step at a time,

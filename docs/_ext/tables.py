@@ -1,7 +1,7 @@
 """The base class of directives that show a table from the code.
 
-The argument of a directive that shows a table names the module and the variable of the table. A colon separates the
-two names: `module:variable`.
+A directive can show a table that is stored in a variable of a module. The argument of the directive has
+the form `module:variable`: the name of the module, a colon, and the name of the variable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ class TableDirective(SphinxDirective):
     required_arguments = 1
 
     def table(self) -> tuple[Any, str]:
-        """Return the table that the directive's argument names, and the path of the module with the table."""
+        """Return a table from the code, and the path of the module that contains the table.
+
+        The argument of the directive names the module and the table, for example
+        `hmb.spark.option_names:SOURCE_OPTIONS`.
+        """
         module_name, _, name = self.arguments[0].partition(":")
         module = import_module(module_name)
         assert module.__file__ is not None

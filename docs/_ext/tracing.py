@@ -1,8 +1,8 @@
-"""Records the calls of functions in a real run of HMB, so that a drawing can show these calls.
+"""Records which functions HMB calls in a real run. A drawing can then show these calls.
 
-The program that makes a drawing lists some functions of HMB, each in a `Watched`. `traced` records each call of these
-functions by the current thread, and by all threads that start inside the `with` block. `add_calls` then adds the
-recorded calls to the drawing, a `Sequence` (sequence.py):
+A drawing shows the calls of some functions of HMB. For each of these functions, the program that makes the
+drawing creates a `Watched`. `traced` records the calls of the functions by the current thread, and by all
+threads that start inside the `with` block. `add_calls` then adds the recorded calls to `sequence`, the drawing:
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),
@@ -14,8 +14,9 @@ recorded calls to the drawing, a `Sequence` (sequence.py):
 Each participant of the drawing has a *lane*, a vertical line. A call becomes an arrow from the lane of the calling
 function to the lane of the called function.
 
-The program that makes the drawing imports the listed functions from HMB. If somebody renames one of these functions,
-the import fails, and Sphinx cannot build the page. A drawing therefore never shows a function that no longer exists.
+To make a drawing, a program imports from HMB all functions whose calls the drawing shows. If somebody renames
+one of these functions, the import fails, and Sphinx cannot build the page. A drawing therefore never shows a
+function that no longer exists.
 """
 
 from __future__ import annotations
@@ -39,18 +40,24 @@ PATIENCE = 60.0  # seconds; a run that has not made the expected calls after thi
 
 
 class Watched(NamedTuple):
-    """A function whose calls are recorded. The other fields say how a drawing shows each call.
+    """A function whose calls are recorded, and the way in which a drawing shows these calls.
 
-    Each participant of the drawing, for example a broker or a log, has a lane: a vertical line. The field `lane` names
-    the participant to which the function belongs. A call becomes an arrow to this lane, and `text` is the text of the
-    arrow. If `lane` is empty, the drawing does not show the call.
+    Each participant of the drawing, for example a broker or a log, has a lane: a vertical line. The drawing shows a
+    call as an arrow from the lane of the caller to the lane of the called function.
 
-    The arrow begins at the lane of the caller. Usually, the caller is another function whose calls are recorded. In all
-    other cases, the field `caller` names the participant that makes the call.
+    - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
+    show the call.
 
-    When the function returns, a second arrow leads back to the caller. The field `reply` is the text of this arrow. If
-    `reply` is empty, the drawing has no second arrow. If `waits` is true, a bar on the caller's lane shows how long the
-    caller waits: from the call to the return.
+    - `text` is the text of the arrow.
+
+    - `caller` is the name of the participant that makes the call. The field has no effect if another recorded
+    function makes the call.
+
+    - `reply` is the text of a second arrow. It shows the return of the function, and points to the lane of the
+    caller. If `reply` is empty, the drawing has no second arrow.
+
+    - `waits` is true if the drawing shows that the caller waits. A bar on the caller's lane then lasts from the
+    call to the return.
     """
 
     function: Callable[..., Any]
@@ -63,11 +70,13 @@ class Watched(NamedTuple):
 
 
 class Event(NamedTuple):
-    """The beginning or the end of a recorded call.
+    """The beginning or the end of a recorded call of a function.
 
-    `watched` describes the called function. `lane`, `caller` and `text` are texts for the drawing, and `watched` has
-    fields with the same names. Each of these fields of `watched` contains either the text itself, or a function. In the
-    second case, this function has made the text from the local variables of the recorded call.
+    The field `watched` describes the called function. The fields `lane`, `caller` and `text` contain finished texts
+    for the drawing.
+
+    For example, `watched.text` can be a function. In this case, the field `text` contains the value that
+    `watched.text(variables)` returned, where `variables` are the local variables of the recorded call.
     """
 
     moment: float  # seconds since a moment that is the same for all events
@@ -125,15 +134,16 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     """Add an arrow to the drawing for each recorded call.
 
-    A *lane* is the vertical line of one participant in the drawing. The arrow of a call begins at the lane of the
-    caller, and ends at the lane of the called function. If both have the same lane, the drawing shows a note (a text)
-    on this lane instead of an arrow.
+    Each participant of the drawing, for example a broker, has a vertical line, its lane. Each recorded function
+    belongs to a participant. The arrow of a call ends at the lane of the called function.
 
-    A function whose calls are recorded is a *watched* function. The lane of the caller depends on who makes the call:
-    - If another watched function makes the call, the arrow begins at the lane of that function.
-    - If no watched function makes the call, the arrow begins at the lane that the event's field `caller` names.
-    - If the field `caller` is empty too, the arrow begins at the lane of the first watched function that this thread
-      called.
+    The event of a call has a field `caller`. Three rules determine the lane at which the arrow begins:
+    - If another recorded function makes the call, the arrow begins at the lane of that function.
+    - Otherwise, the arrow begins at the lane that the field `caller` names.
+    - If the field `caller` is empty, the arrow begins at the lane of the first recorded function that the calling
+      thread has called.
+
+    If an arrow would begin and end at the same lane, the drawing shows the text of the call on this lane instead.
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -154,9 +164,13 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 class _Thread(NamedTuple):
     """A thread whose calls the drawing shows.
 
-    A lane is the vertical line of one participant in the drawing. A *watched* function is a function whose calls are
-    recorded. When the thread calls a watched function, the function's lane is added at the end of `lanes`. When the
-    function returns, this lane is removed. `home` is the lane of the first watched function that the thread called.
+    Each participant of the drawing, for example a broker, has a vertical line, its lane. Each recorded function
+    belongs to a participant.
+
+    The list `lanes` contains one lane for each recorded function that the thread is executing. A call adds the lane
+    of the called function at the end of the list. The return from the function removes this lane.
+
+    `home` is the lane of the first recorded function that the thread called.
     """
 
     home: str

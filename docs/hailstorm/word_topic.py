@@ -8,7 +8,10 @@ servers = sys.argv[1]
 
 
 def record(count: tuple[str, int]) -> tuple[bytes, bytes]:
-    """Return the key (the word) and the value (its count) of the record for an output of the bolt `count`."""
+    """Return the key and the value of a record. For example, `("to", 2)` becomes `(b"to", b"2")`.
+
+    The tuple `count` contains a word and the number of times that the word has occurred.
+    """
     return count[0].encode(), str(count[1]).encode()
 
 

@@ -1,4 +1,4 @@
-"""Count the words of a topic's lines, exactly once."""
+"""Count how often each word occurs in the topic `lines`. The counts are correct even after a crash."""
 
 from hmb.hailstorm import Bolt, Sink, Spout, Sum, Topology
 

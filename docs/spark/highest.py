@@ -1,4 +1,4 @@
-"""Reports each new highest temperature of a city in a second topic.
+"""Reads temperatures of cities from one topic, and writes each new highest temperature to another topic.
 
 Usage: python highest.py SERVERS CHECKPOINT
 
@@ -23,7 +23,7 @@ STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 class Highest(StatefulProcessor):
     """Reports each new highest temperature of a city.
 
-    Spark stores one value for each city, its state: the highest temperature so far.
+    For each city, Spark stores the highest temperature so far.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:

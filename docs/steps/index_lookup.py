@@ -1,7 +1,7 @@
 """The steps of a look-up in the offset index: the broker finds the batch that contains an offset.
 
-The module creates a log of HMB in a temporary directory. For the look-up, it calls the functions `search` and `scan`
-of the command `hmb index-inspect`.
+The module appends records to a log in a temporary directory. To look up an offset in
+this log, it uses the functions `search` and `scan` of the command `hmb index-inspect`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def draw_log(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
 
 
 def choose_segment(found: Found) -> list[Step]:
-    """Return the step in which the broker finds the segment of the wanted offset."""
+    """Return a list with one step, in which the broker chooses the segment with the wanted offset."""
     drawing = draw(found, f"The segments have the base offsets {found.bases}; segment {found.segment} is chosen.")
     draw_segments(drawing, found, is_chosen=True)
     draw_index(drawing, found, ["plain"] * len(found.entries))

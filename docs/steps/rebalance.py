@@ -160,7 +160,10 @@ class ClassicRun:
 
 
 def classic() -> list[Step]:
-    """Return the steps of a rebalance in the classic protocol: eve joins a group of two members."""
+    """Return the steps of a rebalance in the classic protocol.
+
+    The group has two members, with the names ada and bob. A third consumer, with the name eve, joins the group.
+    """
     run = ClassicRun()
     for name in ("ada", "bob", "ada"):  # The last request makes both of them members of one generation.
         run.join(name)
@@ -204,7 +207,10 @@ def classic() -> list[Step]:
 
 
 class ModernRun:
-    """A group with the protocol of KIP-848, its three members, and the steps that were already drawn."""
+    """Simulates a group with the protocol of KIP-848, and stores a drawing of each step of the simulation.
+
+    The group has three members.
+    """
 
     def __init__(self) -> None:
         settings = ConsumerGroupSettings(45_000, 5_000, assignment_interval=0, max_size=10)

@@ -74,7 +74,10 @@ ACTS = (
 
 
 def steps() -> list[Step]:
-    """Return one step, a picture with its caption, for each `Act` that has a caption."""
+    """Return a list with one step for each `Act` that has a caption.
+
+    Each step consists of a drawing and its caption.
+    """
     rules = rules_of_lab()
     safe, fast = ReplicatedPartition(rules, "all"), ReplicatedPartition(rules, "1")
     made = []

@@ -274,11 +274,18 @@ def test_threads(answer):
 
 
 class Message:
-    """A message for the test of memory. Python allows weak references to its instances, but not to strings."""
+    """A message that a test can use with weak references.
+
+    A weak reference shows whether Python has deleted an object from memory. Python allows weak references to a
+    `Message`, but not to a string.
+    """
 
 
 def publish_objects(topic, count):
-    """Publish `count` messages. Return a weak reference to each message, which does not keep the message in memory."""
+    """Publish `count` messages, and return a list with a weak reference to each message.
+
+    A weak reference does not keep an object in memory.
+    """
     references = []
     for _ in range(count):
         message = Message()
@@ -288,7 +295,11 @@ def publish_objects(topic, count):
 
 
 def check_kept(topic, references, right, case):
-    """Check that the topic reports `right` kept messages, and that no other messages are in memory."""
+    """Check that the topic keeps the expected number of messages, and no more.
+
+    The number `right` is the expected number. The method `topic.retained()` must return it. The list `references`
+    contains weak references to messages. At most `right` of these messages may still be in memory.
+    """
     found = topic.retained()
     assert found == right, f"{case}: retained() is {found!r} (right: {right})"
     gc.collect()  # Python then also deletes messages to which only unused objects refer.

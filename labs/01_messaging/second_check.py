@@ -19,9 +19,10 @@ def filled(answer, timeout, *jobs):
 
 
 def test_order(answer):
-    """`take` delivers the jobs in the order in which `put` added them. It delivers each job to only one worker.
+    """`take` delivers jobs in the order in which `put` added them.
 
-    If workers already have all jobs, `take` returns `None`.
+    When a worker takes a job, the worker has `timeout` seconds for it. Before this time is over, `take`
+    delivers the job to no other worker. If no job can be delivered, `take` returns `None`.
     """
     queue, case = filled(answer, 10, "a", "b", "b"), "put('a'), put('b'), put('b')"
     found = [taken(queue, 0, case) for _ in range(3)]

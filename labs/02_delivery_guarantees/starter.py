@@ -5,7 +5,10 @@ Complete `answer.py`, and check it with `hmb lab check 2`.
 
 
 def count_mistakes(sent, processed):
-    """Return how many messages were lost, and how many were processed too often."""
+    """Return a pair: the number of lost messages, and the number of repetitions.
+
+    A message that was sent once and processed three times counts as two repetitions.
+    """
     return 0, 0
 
 

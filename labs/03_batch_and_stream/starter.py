@@ -1,4 +1,4 @@
-"""The beginning of your answer to lab 3: the views of a click log.
+"""The beginning of your answer to lab 3: a batch program and a stream program that count clicks.
 
 Complete `answer.py`, and check it with `hmb lab check 3`.
 """

@@ -15,7 +15,11 @@ class TimeIndex:
         """The log calls this method for each record that it appends. Add an entry for every `interval`-th record."""
 
     def find(self, records, time):
-        """Return the first offset with a timestamp at or after `time`, or None. `records[offset]` is a timestamp."""
+        """Return the offset of the first record with the timestamp `time` or a later timestamp.
+
+        If no such record exists, return None. The list `records` contains only timestamps. For example,
+        `records[3]` is the timestamp of the record at offset 3.
+        """
         for offset in range(len(records)):
             if records[offset] >= time:
                 return offset

@@ -24,7 +24,7 @@ def refuses(case, call, *arguments):
 
 
 def test_frames(answer, rng):
-    """`feed` returns each frame once and in order, for any division of the connection's bytes into chunks."""
+    """`feed` returns each frame once and in order, no matter how the bytes are split into chunks."""
     contents = [b"tea", b"", b"milk"]
     data = b"".join(map(frame, contents))
     for sizes in ([len(data)], [7, 4, 8], [1] * len(data), [5, 1, 13], [2, 17], [10, 9]):

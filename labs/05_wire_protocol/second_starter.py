@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 5: a decoder of bytes that may be wrong.
+"""The beginning of your answer to the second exercise of lab 5: a decoder that detects wrong bytes.
 
 Complete `second.py`, and check it with `hmb lab check 5 --second`.
 """

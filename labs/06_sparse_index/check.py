@@ -98,7 +98,10 @@ def test_binary_search(answer, rng):
 
 
 def test_find_batch(answer, files):
-    """`find_batch` finds the batch that contains the offset, whether the scan starts at this batch or earlier."""
+    """`find_batch` returns the position of the batch that contains `offset`.
+
+    It starts to read the log at `position`. At this position, either this batch or an earlier batch begins.
+    """
     for number, (position, first, last) in enumerate(files.batches):
         for begin in (position, files.batches[max(0, number - 3)][0], 0):
             for offset in {first, last}:

@@ -12,7 +12,11 @@ LIMIT = 5.0  # seconds: the check fails if a thread has not ended after this tim
 
 
 class Runner(threading.Thread):
-    """A thread that calls a function, and stores the function's result or exception and its processor time."""
+    """A thread that calls a function, and stores the value that the function returns.
+
+    The attribute `result` contains this value. If the function raises an exception, the attribute `error`
+    contains the exception. At the end, `processor_time` contains the processor time of the thread in seconds.
+    """
 
     def __init__(self, function, *arguments):
         super().__init__(daemon=True)

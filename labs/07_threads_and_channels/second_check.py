@@ -84,9 +84,9 @@ def test_fairness(answer):
 
 
 def test_backpressure(answer):
-    """`put` blocks while the connection of its request already has `limit` waiting requests.
+    """`put(connection, request)` blocks while `limit` requests of this connection are waiting.
 
-    Requests of other connections do not block it.
+    A request is waiting until `take` returns it. Requests of other connections do not count.
     """
     requests, case = filled(answer, "A", "A", limit=2)
     other = Runner(requests.put, "B", "B1")

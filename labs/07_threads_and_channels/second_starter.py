@@ -30,7 +30,8 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Record that the current request of this connection has been handled.
+        """Record that a handler has handled the request that `take` returned for this connection.
 
-        Only then may `take` return the connection's next request.
+        Before this call, `take` returns no other request of the connection. After this call, `take` can return
+        the connection's next request.
         """

@@ -1,4 +1,4 @@
-"""One correct answer to lab 7: a bounded channel, and a stage of handler threads."""
+"""One correct answer to lab 7: a bounded channel, and handler threads that get requests from it."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The beginning of your answer to lab 7: a channel and a stage of threads.
+"""The beginning of your answer to lab 7: a channel, and threads that get requests from it.
 
 Complete `answer.py`, and check it with `hmb lab check 7`.
 """
@@ -28,5 +28,9 @@ class Channel:
 
 
 def run_stage(requests, handle, handlers, capacity):
-    """Handle requests with `handlers` threads, and return the responses in the order of the requests."""
+    """Call `handle` for each request, and return the responses in the order of the requests.
+
+    The number `handlers` is the number of threads that call `handle`. A channel passes the requests to these
+    threads. The number `capacity` is the largest number of requests in the channel.
+    """
     return [handle(request) for request in requests]

@@ -44,7 +44,11 @@ class Pair:
 
 
 def write(response, connection, case):
-    """Call `write`, and return its result. The check fails if `write` waits too long, or raises an exception."""
+    """Call `response.write(connection)`, and return its result.
+
+    The check fails if this call raises an exception, or takes longer than `LIMIT` seconds. The text `case`
+    describes the test case, and begins each error message.
+    """
     found = []
 
     def call():

@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 8: a response that never waits.
+"""The beginning of your answer to the second exercise of lab 8: send without waiting for receivers.
 
 Complete `second.py`, and check it with `hmb lab check 8 --second`.
 """

@@ -1,4 +1,4 @@
-"""The beginning of your answer to lab 8: two ways from a file to a socket.
+"""The beginning of your answer to lab 8: two ways to send bytes from a file to a socket.
 
 Complete `answer.py`, and check it with `hmb lab check 8`.
 """

@@ -49,7 +49,8 @@ def test_linger(answer):
 def test_random_batches(answer, rng):
     """`cut_batches` keeps the order of the records.
 
-    No batch of several records is larger than `batch_size`, and no record waits longer than the time `linger`.
+    A batch has at most `batch_size` bytes, unless it contains only one record. No record waits longer than the
+    time `linger`.
     """
     for _ in range(200):
         times = sorted(rng.randrange(60) for _ in range(rng.randrange(1, 12)))
@@ -99,10 +100,10 @@ def test_frontier(answer, rng):
 
 
 def test_choose(answer):
-    """`choose` considers only runs with at most the latency `max_latency` and at least the rate `min_rate`.
+    """`choose` ignores a run if its latency is above `max_latency` or its rate is below `min_rate`.
 
-    Of these runs, it returns the settings of the run with the highest rate. If no run meets both goals, it returns
-    None.
+    Of the remaining runs, `choose` finds the run with the highest rate, and returns the settings of this run.
+    If no run remains, `choose` returns None.
     """
     runs = [("linger 0", 1.0, 100.0), ("linger 5", 5.0, 300.0), ("linger 50", 50.0, 400.0)]
     compare(answer, "choose", (runs, 10.0, 200.0), "linger 5")

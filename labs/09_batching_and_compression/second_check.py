@@ -41,8 +41,8 @@ def test_sticky(answer):
 def test_mixed(answer, rng):
     """`place` counts only the bytes of records without a key.
 
-    When they reach `batch_size` bytes in a partition, the next record without a key goes to the next partition.
-    Records with a key between them change nothing.
+    For example, `batch_size` is 100. Three records arrive: 60 bytes without a key, 60 bytes with a key, and
+    40 bytes without a key. The next record without a key goes to the next partition, because 60 + 40 is 100.
     """
     compare(answer, "place", ([(None, 60), (b"anna", 60), (None, 30), (None, 10), (None, 10)], 4, 100, zlib.crc32),
             [0, zlib.crc32(b"anna") % 4, 0, 0, 1])  # fmt: skip

@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 9: partitions that fill batches.
+"""The beginning of your answer to the second exercise of lab 9: how a producer chooses partitions.
 
 Complete `second.py`, and check it with `hmb lab check 9 --second`.
 """

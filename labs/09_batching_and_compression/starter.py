@@ -24,8 +24,9 @@ def frontier(runs):
 
 
 def choose(runs, max_latency, min_rate):
-    """Return the settings of the run with the highest rate, or None.
+    """Return the settings of the best run, or None if no run is allowed.
 
-    Consider only runs with at most the latency `max_latency` and at least the rate `min_rate`.
+    A run is allowed if its latency is at most `max_latency` and its rate is at least `min_rate`. The best run
+    is the allowed run with the highest rate.
     """
     return runs[0][0]

@@ -90,9 +90,10 @@ def test_sticky_is_complete(answer, rng):
 
 
 def most_kept(previous, partitions, consumers):
-    """Return the largest number of partitions that can keep their owner if the load is even.
+    """Return the largest number of partitions that can keep their owner from `previous`.
 
-    The load is even if the numbers of partitions of any two consumers differ by at most one.
+    The new assignment must be even: no consumer has two or more partitions more than another consumer. For
+    example, three consumers get 2, 2 and 3 of 7 partitions.
     """
     each, rest = divmod(partitions, len(consumers))
     sizes = [len(previous.get(name, [])) for name in consumers]

@@ -10,5 +10,8 @@ def assign_range(partitions, consumers):
 
 
 def assign_sticky(previous, partitions, consumers):
-    """Return a new assignment. As many partitions as possible keep the consumer that `previous` assigns to them."""
+    """Return a new assignment that moves as few partitions as possible.
+
+    A partition moves if its new owner is not its owner in `previous`.
+    """
     return {consumer: [] for consumer in consumers}

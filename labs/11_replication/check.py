@@ -15,7 +15,11 @@ def compare(answer, name, arguments, expected):
 
 
 def test_high_watermark(answer, rng):
-    """`high_watermark` returns the offset below which each in-sync replica has all records."""
+    """`high_watermark` returns the greatest offset below which every in-sync replica has all records.
+
+    For example, the in-sync replicas are A and B. A has the records at offsets 0 to 6, and B has the records at
+    offsets 0 to 4. The high watermark is 5.
+    """
     compare(answer, "high_watermark", ({"A": 3}, ["A"]), 3)
     compare(answer, "high_watermark", ({"A": 3, "B": 2}, ["A", "B"]), 2)
     compare(answer, "high_watermark", ({"A": 5, "B": 2, "C": 4}, ["A", "C"]), 4)
@@ -28,7 +32,8 @@ def test_high_watermark(answer, rng):
 def test_in_sync(answer, rng):
     """`in_sync` returns the leader and all followers that are in sync.
 
-    A follower is in sync if it had all records of the leader at most `max_lag` steps ago.
+    For example, `caught_up_at["B"] == 7` means that follower B had all records of the leader at step 7, but not
+    later. B is in sync if `now - 7` is at most `max_lag`.
     """
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])

@@ -13,10 +13,13 @@ def epoch_starts(epochs):
 
 
 def end_of_epoch(starts, log_end, epoch):
-    """Return a pair: the greatest epoch at or below `epoch`, and the offset after the last record of that epoch.
+    """Return where an epoch ends in a log, as a pair: the epoch, and the offset after its last record.
 
-    `starts` contains the epochs of a log, as `epoch_starts` returns them. `log_end` is the offset after the last
-    record of the log. If all epochs of the log are greater than `epoch`, return None.
+    The list `starts` contains a pair (epoch, offset of its first record) for each epoch of the log. The
+    number `log_end` is the offset after the last record of the log.
+
+    If the log does not contain `epoch`, use the next lower epoch in the log. If all epochs of the log are
+    greater than `epoch`, return None.
     """
     return epoch, log_end
 
@@ -24,7 +27,10 @@ def end_of_epoch(starts, log_end, epoch):
 def truncation_point(starts, log_end, ask):
     """Return the offset at which a follower cuts its log: it deletes its records at and above this offset.
 
-    `starts` and `log_end` describe the follower's log. `ask(epoch)` returns the result of `end_of_epoch` for the
-    leader's log.
+    The list `starts` contains a pair (epoch, offset of its first record) for each epoch of the follower's
+    log. The number `log_end` is the offset after the last record of this log.
+
+    `ask(epoch)` asks the leader where an epoch ends in the leader's log. It returns what `end_of_epoch`
+    returns for this log: a pair (epoch, offset after its last record), or None.
     """
     return log_end

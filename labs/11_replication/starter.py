@@ -5,7 +5,7 @@ Complete `answer.py`, and check it with `hmb lab check 11`.
 
 
 def high_watermark(log_ends, isr):
-    """Return the offset below which each in-sync replica has all records."""
+    """Return the greatest offset below which every in-sync replica has all records."""
     return max(log_ends.values())
 
 

@@ -96,7 +96,11 @@ def test_a_small_map(answer, rng):
 
 
 def test_the_clean_part(answer, rng):
-    """`clean` stores only dirty records in its map, but removes old records from the whole log."""
+    """In its map, `clean` stores only the offsets of records at or after the offset `checkpoint`.
+
+    `clean` removes records from the whole log, including the part below `checkpoint`. It removes a record if the
+    map contains a greater offset for the same key.
+    """
     log = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"c", b"1"), (3, b"a", b"2"), (4, b"b", b"2")]
     for checkpoint, size in ((3, 2), (3, 1), (4, 5), (5, 5)):
         found, end = answer.clean(list(log), checkpoint, size)

@@ -1,4 +1,4 @@
-"""The beginning of your answer to the second exercise of lab 12: a cleaner with a small memory.
+"""The beginning of your answer to the second exercise of lab 12: log compaction with little memory.
 
 Complete `second.py`, and check it with `hmb lab check 12 --second`.
 """

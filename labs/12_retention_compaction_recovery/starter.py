@@ -5,7 +5,11 @@ Complete `answer.py`, and check it with `hmb lab check 12`.
 
 
 def expired(segments, now, retention):
-    """Return how many segments may be deleted because all their records are too old. Count from the oldest segment."""
+    """Return how many segments retention deletes.
+
+    Begin with the oldest segment, and stop at the first segment whose newest timestamp is `now - retention`
+    or later. Never count the last segment, because the broker still writes to it.
+    """
     return 0
 
 
@@ -15,5 +19,5 @@ def compact(records, now, delete_retention):
 
 
 def recover(data):
-    """Return the payloads of all complete records at the beginning of a file."""
+    """Return the payloads of all records before the first incomplete or damaged record in a file."""
     return []

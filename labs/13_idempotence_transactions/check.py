@@ -75,11 +75,11 @@ def test_copies(answer):
 
 
 def test_out_of_order(answer):
-    """`append` raises `OutOfOrder` for a batch that is neither the next batch nor a copy of one of the last five.
+    """`append` raises `OutOfOrder` if a batch is neither the next batch of its producer nor a copy.
 
-    The next batch of a producer begins with the sequence number after the producer's last record. The first batch
-    of a producer, and the first batch of each new epoch, must begin with 0. Otherwise, `append` raises
-    `OutOfOrder`.
+    The next batch begins with the sequence number after the producer's last record. The first batch of a
+    producer, and the first batch of each new epoch, begin with 0. A copy is equal to one of the producer's last
+    five batches.
     """
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))
@@ -115,7 +115,10 @@ def test_epochs(answer):
 
 
 def expected_of(log):
-    """Return the offsets that the student's `read_committed` must return for `log`, by a simple but slow method."""
+    """Return the correct result of `read_committed(log)`, a list of offsets.
+
+    This function is simple but slow: for each record, it searches the rest of the log for markers.
+    """
     found = []
     for offset, (kind, producer_id) in enumerate(log):
         markers = [each for each, owner in log[offset + 1 :] if owner == producer_id and each != "record"]

@@ -11,10 +11,10 @@ class Crash(Exception):
 
 
 class World:
-    """The parts of a broker that survive a crash of the coordinator: the journal, and the markers in the partitions.
+    """The data that survives a crash of the coordinator: the journal and the markers in the partitions.
 
-    A coordinator can write an entry to the journal, or a marker to a partition. `World` counts these writes
-    together: 1, 2, 3 and so on. The set `crashes` contains numbers of writes. Each of these writes raises Crash and
+    A coordinator writes entries to the journal, and markers to partitions. All writes are numbered in the order
+    in which they happen, beginning with 1. A write whose number is in the set `crashes` raises Crash, and
     changes nothing.
     """
 
@@ -50,7 +50,7 @@ class World:
 def test_markers(answer):
     """`end` writes one marker with the outcome (commit or abort) to each partition of the transaction.
 
-    A partition that was added twice also gets one marker.
+    If the producer adds a partition twice, `end` still writes only one marker to this partition.
     """
     world = World()
     coordinator = world.coordinator(answer)
@@ -171,11 +171,11 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run one transaction after another with the given outcomes. After each crash, start a new coordinator.
+    """Run a transaction for each outcome. After a crash, start a new coordinator and try again.
 
-    Return a tuple (epoch, added partitions, outcome) for each transaction that has begun. If a crash interrupts a
-    transaction that should commit, the coordinator may commit or abort it. The tuple then contains None as the
-    outcome.
+    Return a list with a tuple (epoch, added partitions, outcome) for each transaction that has begun. If a
+    crash interrupts a transaction that should commit, the outcome in the tuple is None. The coordinator may
+    commit or abort this transaction.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:
@@ -203,7 +203,10 @@ def attempt(answer, world, outcomes):
 
 
 def test_crashes(answer):
-    """If the coordinator crashes at any step, all partitions of a transaction get markers with the same outcome."""
+    """All partitions of a transaction get markers with the same outcome, even if the coordinator crashes.
+
+    The coordinator can crash at any step.
+    """
     once = [{first} for first in range(1, 20)]
     twice = [{first, first + later} for first in range(1, 12) for later in range(1, 8)]
     for crashes in once + twice:

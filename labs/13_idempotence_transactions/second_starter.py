@@ -5,7 +5,11 @@ Complete `second.py`, and check it with `hmb lab check 13 --second`.
 
 
 class Fenced(Exception):
-    """Raised for a call with an old epoch: a later call of `begin` for the same name has returned a newer epoch."""
+    """The error for a call of `add` or `end` with an old epoch.
+
+    For example, the first call of `begin` for a name returns epoch 0, and the second call returns epoch 1. A
+    call of `end` with epoch 0 then raises `Fenced`.
+    """
 
 
 class Ended(Exception):
@@ -20,7 +24,10 @@ class Coordinator:
         self.epochs, self.partitions = {}, {}
 
     def begin(self, name):
-        """Abort the open transaction of the producer `name`, if one exists. Begin a new one, and return its epoch."""
+        """Begin a transaction of the producer `name`, and return the new epoch of this producer.
+
+        If the producer has an open transaction, abort the open transaction before the new one begins.
+        """
         self.epochs[name], self.partitions[name] = 0, []
         return 0
 

@@ -5,7 +5,13 @@ Complete `answer.py`, and check it with `hmb lab check 13`.
 
 
 class OutOfOrder(Exception):
-    """The error for a batch that does not continue the last batch of its producer."""
+    """The error for a batch that is neither the producer's next batch nor a copy of a recent batch.
+
+    The next batch begins with the sequence number after the producer's last record. For example, if the last
+    record has the number 9, the next batch must begin with 10.
+
+    The first batch of a producer, and the first batch of a new epoch, must begin with 0.
+    """
 
 
 class Fenced(Exception):
@@ -26,5 +32,5 @@ class Partition:
 
 
 def read_committed(log):
-    """Return the offsets of the records that a reader of committed records gets."""
+    """Return the offsets of the records that a consumer with the isolation level `read_committed` gets."""
     return [offset for offset, (kind, _) in enumerate(log) if kind == "record"]

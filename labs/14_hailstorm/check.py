@@ -106,10 +106,11 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """A snapshot contains exactly the tuples below its clock.
+    """A snapshot contains exactly the tuples at offsets below its clock.
 
-    The clock contains one offset for each partition. A tuple is below the clock if its offset is smaller than the
-    offset of its partition. This also holds if the tuples of different partitions arrive interleaved.
+    The clock is a list with one offset for each partition. With the clock `[5, 2]`, the snapshot contains the
+    offsets 0 to 4 of partition 0, and the offsets 0 and 1 of partition 1. A tuple of partition 0 can arrive
+    between two tuples of partition 1.
     """
     for number in range(200):
         words = streams(rng, number)

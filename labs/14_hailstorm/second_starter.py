@@ -5,7 +5,11 @@ Complete `second.py`, and check it with `hmb lab check 14 --second`.
 
 
 def greatest(count):
-    """Return a monoid as a pair (empty, merge). A state contains the `count` greatest numbers in descending order."""
+    """Return a pair: the empty tuple, and a function that merges two tuples of numbers.
+
+    The function returns a tuple with the `count` greatest numbers of the two tuples, in descending order. For
+    example, if `count` is 2, it merges `(7, 5)` and `(7,)` to `(7, 7)`.
+    """
     return (), lambda a, b: a + b
 
 

@@ -82,9 +82,9 @@ def test_run(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """Your program can crash at any line.
+    """If `run` crashes, at whichever line, a second call of `run` completes the output.
 
-    A second call of `run` then completes the output: no record is missing, and no record is in the output twice.
+    The output then contains the row of each record exactly once.
     """
     for line in range(2000):
         folder, source = tmp_path / str(line), Source(range(6))

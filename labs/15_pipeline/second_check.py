@@ -46,10 +46,13 @@ class Sink:
 
 
 def batches_of(words, size):
-    """Return the rows of each batch. For each word of a batch, they contain how often it has occurred so far.
+    """Return a dictionary that maps the number of each batch to the rows of the batch.
 
-    For example, the words hail, hail, rain, hail in batches of 2 have the rows {hail: 2} and {rain: 1, hail: 3}.
-    The result maps the number of each batch to its rows.
+    The rows are a dictionary, too: they map each word of the batch to its count from the first word to the end of
+    the batch.
+
+    For example, the words are hail, hail, rain, hail, and the size of a batch is 2. Batch 0 has the rows {hail: 2}.
+    Batch 1 has the rows {rain: 1, hail: 3}.
     """
     found = []
     for begin in range(0, len(words), size):
@@ -70,7 +73,10 @@ def test_rows(answer, tmp_path, rng):
 
 
 def test_read_counts(answer, tmp_path, rng):
-    """`read_counts` returns the counts after the last complete batch. At first, it returns an empty dictionary."""
+    """`read_counts` returns how often each word occurs in all complete batches.
+
+    Before the first batch is complete, it returns an empty dictionary.
+    """
     found = answer.read_counts(tmp_path)
     assert found == {}, f"an empty folder: read_counts returns {found!r} (right: {{}})"
     words = rng.choices(WORDS, k=17)

@@ -13,5 +13,5 @@ def run(folder, source, sink, max_records):
 
 
 def read_counts(folder):
-    """Return the counts after the last complete batch, as a dictionary."""
+    """Return a dictionary with the count of each word in all complete batches."""
     return {}

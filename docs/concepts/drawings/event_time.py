@@ -16,7 +16,11 @@ END = 30  # minutes on both axes
 
 
 def watermark() -> Drawing:
-    """Draw each event at its arrival time and its event time, with the watermark and the windows."""
+    """Draw a chart of events with the watermark and the windows.
+
+    Each event is a small square. The horizontal axis shows the minute in which an event arrives. The vertical axis
+    shows the minute in which it happens.
+    """
     drawing = Drawing(
         600,
         370,

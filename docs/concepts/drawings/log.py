@@ -56,7 +56,7 @@ def segments() -> Drawing:
 
 
 def compaction() -> Drawing:
-    """Draw a log of addresses before and after its compaction."""
+    """Draw a log before and after its compaction. A record contains the street address of a customer."""
     drawing = Drawing(
         620,
         250,

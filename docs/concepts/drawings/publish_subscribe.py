@@ -1,4 +1,4 @@
-"""The drawings for the documentation page that compares two models: point to point, and publish and subscribe."""
+"""The drawings for the page that compares the models "point to point" and "publish and subscribe"."""
 
 from __future__ import annotations
 

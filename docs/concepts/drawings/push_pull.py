@@ -14,10 +14,10 @@ def waiting(second: int) -> int:
 
 
 def backlog() -> Drawing:
-    """Draw the number of waiting messages over time.
+    """Draw a curve of the number of waiting messages over time.
 
-    Below this curve, two small drawings show where the messages wait: with push in the consumer, with pull in the
-    broker.
+    Below the curve, two small drawings show where the messages wait. With push, they wait in the consumer. With
+    pull, they wait in the broker.
     """
     most = max(waiting(second) for second in range(END + 1))
     drawing = Drawing(

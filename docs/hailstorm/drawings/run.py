@@ -24,7 +24,8 @@ class ObservedSimulation(Simulation):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: list[int] = []  # the sum of the positions of all spouts, after each step
         self.marked: list[int] = []  # the lowest low water mark of all bolts, after each step
-        # After each step: the sum of the offsets in the clock of the newest complete snapshot.
+        # A snapshot has one offset for each partition. After each step, the simulation appends the sum of the offsets
+        # of the newest complete snapshot to this list.
         self.completed: list[int] = []
         self.crashed: list[int] = []  # the numbers of the steps in which a processor crashed
         super().__init__(*arguments, **options)
@@ -65,11 +66,11 @@ def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
 def progress() -> Drawing:
     """Draw three curves, which show the progress of a simulated run with two crashes.
 
-    - The first curve shows how many records the spouts have read. Spouts read the input of the topology.
-    - The second curve shows how many of these records every bolt has received. Bolts process the records. This
-      number is the lowest low water mark of the bolts.
-    - The third curve shows how many records the newest complete snapshot includes. After a crash, the spouts go
-      back to this point, and read again from there.
+    - The first curve shows how many records the spouts have read from the input topic.
+    - The second curve shows how many records the slowest bolt has finished. Bolts process the records that the
+      spouts read. A bolt's number of finished records comes from its low water mark.
+    - The third curve shows how many records the newest complete snapshot includes. After a crash, the spouts
+      continue with the next records after the snapshot.
     """
     simulation = ObservedSimulation(topology(), records(), SEED, crashes=2, crash_rate=0.0015)
     result = simulation.run()

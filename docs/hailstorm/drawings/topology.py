@@ -51,11 +51,11 @@ def trending() -> Drawing:
 
 
 def low_water_marks() -> Drawing:
-    """Draw how a bolt (a processing step) computes its low water mark from the marks of the bolts that send to it.
+    """Draw how a bolt (a processing step) computes its low water mark from the marks of three other bolts.
 
-    A low water mark contains one offset for each partition of the input. A bolt receives no more data from records
-    below its low water mark. In the drawing, three bolts send their marks to the bolt topn-0. For each partition, the
-    mark of topn-0 is the smallest of the three offsets.
+    In the drawing, three bolts send the offsets 7, 9 and 8 of one partition to the bolt topn-0. The mark of topn-0
+    contains the smallest of them, offset 7. This means that topn-0 receives no more results that were computed from
+    the records 0 to 6 of this partition.
     """
     sent = {"count-0": (7, 40), "count-1": (9, 38), "count-2": (8, 41)}
     everyone = frozenset(sent)

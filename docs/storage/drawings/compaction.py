@@ -1,4 +1,8 @@
-"""The drawings of the chapter on compaction: one round of the cleaner, and the swap of the new segment."""
+"""The drawings of the chapter on compaction.
+
+One drawing shows a log before and after a compaction. The other drawing shows how a new segment replaces old
+segments.
+"""
 
 from __future__ import annotations
 
@@ -158,10 +162,10 @@ def start_after_crash(directory: Path) -> list[Record]:
 
 
 def steps_on_disk() -> Drawing:
-    """Draw the names of the log files after each step of a swap.
+    """Draw the names of the log files after each step in which a compacted segment replaces old segments.
 
-    Below each step, the drawing shows what a crash at this moment would do: how many records the broker finds when
-    it starts again.
+    Suppose that the broker crashes after one of these steps. Below the step, the drawing shows how many records the
+    broker finds at its next start.
     """
     columns: list[tuple[str, list[str], int]] = []
     with small_log(CONFIG) as log:

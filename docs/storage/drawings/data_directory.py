@@ -12,8 +12,9 @@ from drawing import Drawing, DrawingError, Tone
 import hmb
 
 WIDTH, ROW, LEFT, INDENT, MEANING = 540, 22, 12, 18, 306
-# Each entry contains a pattern for paths in the data directory, and the meaning and the color of a file whose path
-# matches the pattern. If several patterns match the path of a file, the drawing uses the first of these patterns.
+# Each tuple contains a regular expression, a meaning and a color. The drawing gives this meaning and this color to each
+# file or folder whose path matches the regular expression. If a path matches several regular expressions, the drawing
+# uses the first matching tuple.
 MEANINGS: list[tuple[str, str, Tone]] = [
     (r"weather-0", "the log of a partition", "amber"),
     (r"weather-1|__consumer_offsets-0", "another log, same files", "amber"),
@@ -48,10 +49,10 @@ class Entry(NamedTuple):
 
 
 def listed() -> list[Entry]:
-    """Run a broker, stop it, and return the files and folders of its data directory that the drawing shows.
+    """Run a broker, stop it, and return an entry for each file and each folder that the drawing shows.
 
-    The folders come first, each with its files. The files outside of these folders follow. Both parts are sorted by
-    name.
+    The files and folders are in the broker's data directory. The folders come first, sorted by name. The files of
+    each folder follow directly after the folder. The files outside of these folders come last, sorted by name.
     """
     with TemporaryDirectory() as temporary:
         directory = Path(temporary)
@@ -71,7 +72,11 @@ def is_below_folder(path: Path, directory: Path) -> bool:
 
 
 def is_shown(path: Path) -> bool:
-    """Return whether the drawing shows the path. Of the three logs, it shows the files of only one log."""
+    """Return whether the drawing shows the file or folder `path`.
+
+    The data directory contains the folders of three logs. The drawing shows all three folders. It shows the files
+    in only one of them, the folder `weather-0`.
+    """
     return path.is_dir() or path.parent.name not in ("weather-1", "__consumer_offsets-0")
 
 

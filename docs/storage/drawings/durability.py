@@ -40,10 +40,10 @@ def run() -> Run:
 
 
 class Disk:
-    """A simulated disk with one segment, for the example with five producers.
+    """A simulated disk with one segment, to which five producers append one batch each.
 
-    During the first sync of the segment, a second group of producers appends batches. During the second sync, a
-    third group does so.
+    One producer appends before the first sync of the segment. Three producers append during the first sync. The
+    fifth producer appends during the second sync.
     """
 
     files: tuple[()] = ()

@@ -27,7 +27,7 @@ class Facts(NamedTuple):
 
 
 def facts() -> Facts:
-    """Write a segment, and look up an offset in it."""
+    """Write a segment and look up an offset in it. Return the segment's content and the search result."""
     config = LogConfig(index_interval_bytes=250)
     with small_log(config, first_offset=FIRST) as log:
         for number in range(BATCHES):

@@ -56,8 +56,10 @@ def limits() -> Drawing:
 def draw_row(drawing: Drawing, y: float, name: str, segments: list[Segment], ends: list[float], count: int) -> None:
     """Draw each segment of the log as a box.
 
-    The more days the records of a segment cover, the longer is its box. The first `count` boxes are gray, because
-    retention removes these segments.
+    The length of a box shows how many days the records of the segment cover. A box for two days is twice as long
+    as a box for one day.
+
+    The first `count` boxes are gray, because retention removes these segments.
     """
     drawing.text(LEFT, y, name, anchor="start", strong=True)
     begin = 0.0
