@@ -81,7 +81,7 @@ def test_compression(answer, rng):
 
 
 def test_frontier(answer, rng):
-    """`frontier` returns the runs that no other run beats. The first run is the one with the lowest latency.
+    """`frontier` returns the runs that no other run beats. It sorts them by latency, with the lowest one first.
 
     Each run has a latency and a rate. A lower latency is better, and a higher rate is better. Run A beats run B if
     A is better in one of these two values, and at least as good in the other one.

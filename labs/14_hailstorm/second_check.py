@@ -90,7 +90,7 @@ def test_results_between(answer, rng):
 
 
 def test_few_merges(answer):
-    """On average, one call of `push` and one call of `result` together call `merge` at most three times.
+    """For each value, `push` and `result` together call `merge` three times or less, on average.
 
     The test pushes 5,000 values into a window of 1,000 values, and calls `result` after each value.
     """
