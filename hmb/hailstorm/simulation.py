@@ -100,9 +100,9 @@ class Hung:
 class SimulationResult:
     """The result of a run of the simulation.
 
-    states      bolt name -> the merged state of its instances
-    windows     name of a bolt with windows -> window -> the last content of this window
-    late        bolt name -> the number of tuples that came after all their windows were closed
+    states        bolt name -> the merged state of its instances
+    windows       name of a bolt with windows -> window -> the last content of this window
+    late          bolt name -> the number of tuples that came after all their windows were closed
     late_records  spout name -> the number of records that the spout left out because they were late
     """
 

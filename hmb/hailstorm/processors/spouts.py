@@ -29,10 +29,11 @@ class SpoutMachine:
 
     A *dead letter* is a record for which the user's function `convert` raised an error.
 
-    position      the next offset to read is_flowing    whether the spout may read records now; False while the
-    spout is paused dead_letters  (record, error) for each dead letter that is not yet in the dead-letter topic
-    dead_count    the number of dead letters since the topology's first start; a replay does not count a record
-    again late          (offset, event time) for each late record that is not yet logged
+    position      the next offset to read
+    is_flowing    whether the spout may read records now; False while the spout is paused
+    dead_letters  (record, error) for each dead letter that is not yet in the dead-letter topic
+    dead_count    the number of dead letters since the topology's first start; a replay does not count a record again
+    late          (offset, event time) for each late record that is not yet logged
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
