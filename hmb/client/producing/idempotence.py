@@ -29,8 +29,8 @@ the batch can be written later. So the next batch gets the sequence numbers of t
 
 Several batches of a partition can be in flight. If the broker rejects one batch, the sequence numbers of this
 batch are missing in the log. The broker then also rejects the later batches, because it expects the missing
-numbers first. All rejected batches stay in the producer's queue. Let A be the first rejected batch. There are
-four cases:
+numbers first. All these batches stay in the producer's queue. Let A be the first batch that failed: the broker has
+rejected it, or the broker's response is lost. There are four cases:
 
 - The producer sends A again. It then also sends the later batches again, with their old numbers. The broker
   drops copies of batches that it has already written.
