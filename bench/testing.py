@@ -11,8 +11,8 @@ also imports the broker only once. The benchmark therefore does not measure the 
 A test of the benchmark creates a topic, sends ten records with a new producer of HMB, and reads them with a new
 consumer of HMB.
 
-The table shows each figure beside its goal. The times of a start, a stop and a topic's creation are medians of several
-runs.
+The table shows each measured value next to its goal. The benchmark starts and stops the broker several times,
+and creates several topics. For each of these three actions, the table shows the median time.
 """
 
 from __future__ import annotations

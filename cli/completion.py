@@ -70,9 +70,9 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # keeps.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # Suppose that the user types `--option=localhost:90` and presses Tab. Click returns only the value, for
-            # example `localhost:9092`. It does not return `--option=`. But `_kept` is the length of
-            # `--option=localhost:`. So subtract the length of `--option=`.
+            # For `--option=localhost:90`, bash keeps the 19 characters `--option=localhost:`. Click returns only the
+            # value, for example `localhost:9092`, without the 9 characters `--option=`. Only 19 - 9 = 10 characters
+            # must therefore be removed from the value.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -109,7 +109,7 @@ def use(name: str) -> None:
 
 @command.command()
 def clear() -> None:
-    """Let commands use no profile. The profiles themselves are kept."""
+    """Stop using the current profile. This command deletes no profile."""
     profiles.choose(None)
     click.echo("no profile is the current profile now")
 

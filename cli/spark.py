@@ -94,10 +94,10 @@ def load(
 @click.argument("file", type=NewPath(path_type=Path, dir_okay=False), default="hmb-spark.zip")
 @json_option
 def ship(file: Path, as_json: bool) -> None:
-    """Write an archive with HMB, for the workers of a Spark cluster that do not have HMB.
+    """Write an archive that contains HMB. Spark workers without HMB can use it.
 
-    FILE is hmb-spark.zip by default. It contains HMB and all packages that HMB needs on a worker. Spark copies the
-    archive to each worker and unpacks it.
+    FILE is the name of the archive, by default hmb-spark.zip. The archive contains HMB and all packages that HMB
+    requires on a worker. Spark copies the archive to each worker and unpacks it.
     """
     from hmb.spark.local.ship import ShipError
     from hmb.spark.local.ship import ship as write

@@ -71,7 +71,7 @@ The Produce tour consists of the functions that handle a Produce request, in the
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `_Appends.append` finds the log of one partition
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
-7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py` calls step 8), then appends it (step 9)
+7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and then appends it
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/log.py` `Log.append_prepared` takes the lock, recognizes a batch sent twice, and assigns offsets
 10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
@@ -140,10 +140,10 @@ The Fetch tour (the list above) names one function in each step. The broker also
 - `_Fetch.collect` is in `broker/handlers/fetch.py`. It calls `_partition_response` for each partition.
   `_partition_response` finds the log with `CachedPartition.log` (`broker/fetch_sessions.py`), and then calls
   `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read` (step 3).
-- A first reading can skip four things. The first is the check of leader epochs in `_partition_response`
-  (`broker/leader_epochs.py`). The second is the function `converted`, which converts records for old clients
-  (`broker/old_clients.py`). The third is the function `replacement.repair`, which repairs a damaged segment
-  (`storage/cleanup/replacement.py`). The fourth is in `Log._read`, which counts reads that begin at the same offset
+- When you read this code for the first time, you can skip four things. The first is the check of leader epochs in
+  `_partition_response` (`broker/leader_epochs.py`). The second is the function `converted`, which converts records for
+  old clients (`broker/old_clients.py`). The third is the function `replacement.repair`, which repairs a damaged segment
+  (`storage/cleanup/replacement.py`). The fourth is the code in `Log._read` that counts reads from the same offset
   (`storage/recovery/read_checks.py`).
 - Step 3, `Log._read`: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
 - Step 5, `Segment.read`: this method calls `Segment.find`, which takes the first batch from
@@ -159,11 +159,13 @@ The Fetch tour (the list above) names one function in each step. The broker also
 - After step 9, the dispatcher returns the frame to `AcceptedConnection._serve` (`broker/network/connection.py`), which
   calls `ResponseQueue.send` (step 10).
 
-A Fetch response contains records, but usually no function of the broker reads their bytes. In step 5 of the Fetch tour
-(the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). This object says where the records
-are in a file. The handler stores it in the field `records` of the response. The function `records` in
-`protocol/primitives.py` makes it one part of the frame. In step 11, `_send_region` asks the kernel to send this region
-of the file.
+A Fetch response contains records, but usually no function of the broker reads the bytes of these records. In step 5 of
+the Fetch tour (the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). A `FileRegion`
+stores the position of the records in a file, and their size in bytes.
+
+The handler puts the `FileRegion` into the response, as the value of the field `records`. The codec of this field
+(`protocol/primitives.py`) does not replace the `FileRegion` by bytes: the encoded response contains the `FileRegion`
+itself. In step 11, `_send_region` asks the kernel to send these bytes of the file.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
 partitions. In a KIP-848 group (the new protocol), the broker assigns them. JoinGroup and SyncGroup requests
@@ -311,9 +313,10 @@ number of batches whose responses have not arrived. Its field `window` is the la
 
 from importlib import import_module
 
-# Type checkers treat every variable with the name TYPE_CHECKING as true. Most programs import this name from `typing`,
-# but importing `typing` takes 3 ms. `import hmb` should be as short as possible: if a user presses Ctrl-C during the
-# import, Python prints a traceback.
+# Type checkers treat a variable with the name TYPE_CHECKING as true, so they read the imports below. Python skips these
+# imports. Most programs import the variable from `typing`, but importing `typing` takes 3 ms.
+# The statement `import hmb` should take little time: if a user presses Ctrl-C during the import, Python prints a
+# traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.broker.config.keys import ConfigError

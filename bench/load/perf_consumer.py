@@ -1,7 +1,7 @@
 """HMB's performance consumer: it reads a topic as fast as it can, and prints the same line as Kafka's tool.
 
-This command is an example:
-    python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 [--mode arrow]
+For example, the following command reads 1,000,000 records of the topic `t` as Arrow batches and prints its speed:
+    python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 --mode arrow
 
 The mode "records" reads record objects with `Consumer.poll`. The mode "arrow" reads Arrow batches with `poll_arrow`.
 """

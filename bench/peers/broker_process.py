@@ -5,8 +5,10 @@ and conformance tests therefore use a `Peer`: a broker process with its own dire
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 
-The method `start` starts the broker. It then sends Metadata requests until a response lists the broker. A connection is
-not enough: Kafka already accepts connections when the broker is not a member of the cluster yet.
+The method `start` starts a broker. It then sends Metadata requests until a response lists the broker.
+
+A successful connection does not show that a broker is ready. Kafka accepts connections before it becomes a
+member of the cluster.
 
 The method `stop` sends SIGTERM to the broker's process. If the process still runs after `STOP_SECONDS`, `stop` sends
 SIGKILL. The method `kill` sends SIGKILL immediately.

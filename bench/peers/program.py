@@ -1,9 +1,10 @@
 """Run a client program in a process of its own, and return its output, its CPU time and its memory.
 
-Each client of a benchmark runs in a process of its own, and prints its results. In the process of the
-benchmark, the client and the benchmark would compete for one interpreter lock. It would also be impossible to
-measure their memory separately. When the client's process ends, the system call `wait4` returns the CPU time
-and the peak memory of this process.
+A benchmark starts each client in a separate process. If the client ran inside the benchmark's process, its
+threads would wait for the same interpreter lock as the threads of the benchmark.
+
+When the client's process ends, the system call `wait4` returns the CPU time and the peak memory of that
+process. These values do not include the benchmark.
 """
 
 from __future__ import annotations

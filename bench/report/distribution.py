@@ -1,8 +1,10 @@
 """Computes the median and the range of a figure that was measured several times, and percentiles of latencies.
 
-A benchmark repeats each run, because the speed of a shared machine changes all the time. For each figure, a table shows
-the median of all runs, with the minimum and the maximum: `1.03 (0.98 .. 1.07)`. One bad run hardly changes the median.
-If minimum and maximum are close together, a reader can trust the median.
+The speed of a shared machine changes all the time, so a benchmark repeats each run. For each measured number,
+a table shows the median of all runs, with the minimum and the maximum in parentheses: `1.03 (0.98 .. 1.07)`.
+
+One bad run hardly changes the median. The closer the minimum and the maximum are to each other, the more a
+reader can trust the median.
 """
 
 from __future__ import annotations

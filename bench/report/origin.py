@@ -29,7 +29,11 @@ SCALE = re.compile(r"--scale[ =](\S+)")
 
 @dataclass(frozen=True)
 class Origin:
-    """The suite, the machine and the scale of a file of samples. Runs with the same origin can be compared."""
+    """The benchmark, the machine and the scale of the results in a file.
+
+    The scale is the value of the option --scale, for example 0.1 for a quick run. Two files of results can be
+    compared if their origins are equal.
+    """
 
     suite: str
     cpu: str

@@ -161,7 +161,8 @@ class SampleView:
             heading += [column.label, f"over {reference}"] if column.compare and reference else [column.label]
         rows = [heading]
         for cell, contestants in cells.items():
-            # A task (cell) has one row for each contestant. Only the first of these rows shows the task's name.
+            # The variable `cell` is the name of a task, and the table has one row for each broker or client that ran
+            # the task. Only the first row of the task shows the name.
             shown = cell
             for name, runs in contestants.items():
                 row = [shown, name]

@@ -18,9 +18,14 @@ A goal usually compares two clients. For example, HMB's `send` has to be at leas
 each round, the benchmark divides the rate of HMB's client by the rate of the other client. The median of these ratios
 decides whether the goal is met. Other goals are a fixed rate, for example at least 300,000 records/s.
 
-The column "by CPU time" compares the CPU time that two clients need for one record. A slow broker and other programs on
-the machine change the rates, but they hardly change this ratio. If the goal is a fixed rate, the column contains the
-records per second of CPU time.
+If a goal compares HMB's client with another client, the column "by CPU time" contains a ratio. It is the CPU
+time of the other client for one record, divided by the CPU time of HMB's client for one record.
+
+A slow broker and other programs on the machine hardly change the ratio of two CPU times. They change the
+records/s much more.
+
+If a goal is a fixed number of records/s, the column "by CPU time" contains the number of records that HMB's
+client handles in one second of CPU time.
 """
 
 from __future__ import annotations
@@ -315,10 +320,12 @@ def command(
     batch_size: int,
     scale: float,
 ) -> None:
-    """Measure producers and consumers of Python: HMB's, confluent-kafka, aiokafka and kafka-python.
+    """Measure Python's producers and consumers: HMB's, confluent-kafka, aiokafka and kafka-python.
 
-    All clients run alternately, first with HMB's broker and then with Kafka 4.3.0. With --versus CHECKOUT, only HMB's
-    clients run: the clients of this HMB and the clients of CHECKOUT, with the same brokers.
+    All clients run alternately, at first with HMB's broker and afterwards with Kafka 4.3.0.
+
+    With --versus CHECKOUT, only HMB's clients run. CHECKOUT is a directory with another version of HMB. Its
+    clients and the clients of the installed version use the same brokers.
     """
     settings = ClientSettings(acks, linger_ms, batch_size)
     other = versus if isinstance(versus, peers.Installation) else None

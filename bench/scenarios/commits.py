@@ -55,8 +55,8 @@ VIEW = SampleView(
 def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[str, peers.Peer]:
     """Start the brokers. Return a dict that maps the name of each broker to the broker.
 
-    Each name ends with "on disk" or "in page cache". The broker responds to an offset commit when the commit is in
-    this place.
+    A broker whose name ends with "on disk" responds to an offset commit when the commit is on the disk. A broker
+    whose name ends with "in page cache" responds when the commit is in the page cache.
     """
     own, *others = broker_kinds(versus)
     found: dict[str, peers.Peer] = {f"{own.name}, on disk": own.make()}

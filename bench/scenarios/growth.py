@@ -10,8 +10,9 @@ The benchmark increases four numbers step by step. For each value of a number, i
     fetch         responses of 1 MB to 100 MB: MB/s
     log           1 GB to 50 GB (sparse files): time to append; time to read at the end; time to read anywhere
 
-`hmb bench plot` draws a curve for each figure. A flat curve means that the cost does not grow with the number on the x
-axis.
+`hmb bench plot` draws one curve for each measured value, for example for the records/s. The x axis shows the
+number that the benchmark increases, for example the number of connections. A flat curve means that the
+measured value does not depend on this number.
 """
 
 from __future__ import annotations

@@ -103,7 +103,11 @@ def measure_producer(gigabytes: int) -> dict[str, float]:
     help="The process whose memory is measured.",
 )  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, gigabytes: int, of: str) -> None:
-    """A log file: its size, its first and its last offset, and how many batches and records it contains."""
+    """Measure the memory of a broker, or the memory of HMB's producer (--of producer).
+
+    A broker is measured after its start, and again after it has received as many GB of records as --gigabytes
+    says. A producer is measured while it sends this amount.
+    """
     if of == "producer":
         progress = measurement.progress(measurement.round_count)
         for number in range(measurement.round_count):

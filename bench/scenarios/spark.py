@@ -6,17 +6,26 @@ These commands are examples:
     hmb bench spark --only read --partitions 2 --num-records 500000
 
 Spark's connector needs four jars, in versions that fit the installed PySpark: spark-sql-kafka-0-10,
-spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sources run in the same Spark
-session, with two cores. There are four kinds of jobs:
-- read: Spark reads all records of a topic, and computes a sum over all values. One job reads a topic with one
-  partition, another job reads a topic with two partitions.
-- filter: Spark reads 7.2 hours of a topic that contains 30 days, which is 1 % of the records. This topic has
-  four times as many records as a topic of the read jobs. With the option `pushFilters`, HMB's data source gets
-  the filter from Spark and reads only these 7.2 hours. The connector reads the whole topic. The rate of both is
-  the number of records in the whole topic per second, so a higher rate means that the query ends earlier.
-- write: Spark writes as many rows to a topic as a read job reads. A row has `--record-size` bytes.
+spark-token-provider-kafka-0-10, kafka-clients and commons-pool2.
+
+HMB's data source and Spark's connector run in the same Spark session, with two cores. The benchmark has four
+kinds of jobs:
+
+- read: Spark reads all records of a topic, and adds up the sizes of their values. One job reads a topic with
+  one partition, and another job reads a topic with two partitions.
+
+- filter: a topic contains the records of 30 days. A query selects 1 % of these records, which is 7.2 hours.
+  With the option `pushFilters`, HMB's data source reads only the selected records. Spark's connector reads
+  the whole topic. The topic has four times as many records as a topic of the read jobs.
+
+- write: Spark writes rows to a topic. It writes as many rows as a read job reads. A row has `--record-size`
+  bytes.
+
 - stream: a producer sends `--rate` records per second for `--seconds` seconds, and Spark processes them in
   small batches. The results are the 50th and the 99th percentile of the time for one batch.
+
+For a filter job, the rate is the number of all records in the topic, divided by the seconds that the query
+takes. A higher rate therefore means a faster query, even if the data source does not read all records.
 
 The CPU time of a run includes the JVM and all processes that the JVM has started, for example Python workers. If other
 programs use the machine, the rows per CPU second are more reliable than the rows per second.
@@ -136,7 +145,7 @@ class SparkMeasurement:
     def fill(self, partitions: int) -> str:
         """Create a topic with `partitions` partitions, and send records to it. Return the name of the topic.
 
-        Spark jobs of the kind "read" read this topic later.
+        The benchmark later measures how fast Spark reads all records of this topic.
         """
         topic = f"{TOPIC}-read-{partitions}"
         topics.create(self._load.bootstrap, topic, partitions=partitions)

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 TLS, LOGIN, ACL = "security TLS", "security login", "security ACLs"
 LOGIN_CPU = "broker_cpu_ms"
 ROUNDS = 5
-# A run with ACLs sends only a tenth of the records of a run over TLS, because each of its batches has only one record.
+# In the runs with ACLs, each batch contains only one record, so sending a record takes longer than in the runs over
+# TLS. A run with ACLs therefore sends only a tenth as many records as a run over TLS.
 RECORDS_FOR_SMALL_BATCH = 10
 WARM_UP_LOGINS = 50
 GOALS = {
@@ -145,7 +146,11 @@ def measure_tls(
 def measure_logins(
     measurement: Measurement, brokers: Sequence[SecuredBroker], logins: int, progress: Progress
 ) -> None:
-    """Measure the logins of each user. In each round, the user logs in to each broker `logins` times."""
+    """Measure how much processor time each broker needs for one login.
+
+    The measurement is repeated for each user, in several rounds. In one round, the user logs in to each broker
+    `logins` times.
+    """
     for name, user in USERS.items():
         for number, secured in measurement.rounds(brokers):
             progress.step(f"login of the {name}, round {number + 1}: {secured.name}")

@@ -8,9 +8,11 @@ These commands are examples:
 The Hailstorm paper promises exactly-once results "with little performance loss", but the paper contains no measurement
 of this loss. This benchmark measures the loss.
 
-Each stream processor counts the words of the same topic, which has two partitions on HMB's broker. Each processor runs
-in a process of its own (`word_count.py`, `WordCount.java`). The measured time includes the start of this process. A run
-counts only if the processor has counted every record.
+Each stream processor counts the words of the same topic, which has two partitions on HMB's broker. If a
+processor does not count all records, the benchmark rejects the run.
+
+Each stream processor runs in a process of its own (`word_count.py`, `WordCount.java`). The measured time
+includes the start of this process.
 
 The text at the top of `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
     bytewax, quixstreams    two libraries for Python, with at-least-once results; `pip install` installs them

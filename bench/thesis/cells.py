@@ -1,4 +1,6 @@
-"""The ten cells of the thesis's benchmarks, with the rates that the thesis measured (tables 10.3 and 10.5).
+"""The ten workloads of the benchmarks in a bachelor thesis, with the rates that the thesis measured.
+
+The thesis describes a broker in Haskell. Its tables 10.3 and 10.5 contain the rates.
 
 A cell is a combination of a message size and a batch size. The batch size benchmark sends messages of 100 B in batches
 of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both benchmarks use
@@ -22,7 +24,11 @@ from ..report.samples import Sample
 
 @dataclass(frozen=True)
 class Cell(Workload):
-    """A workload that takes about 5 to 8 s. `thesis` contains the rates (MB/s) of the thesis in scenarios 1 to 4."""
+    """A workload that takes about 5 to 8 s, with the rates that the bachelor thesis reports for it.
+
+    The tuple `thesis` contains four rates in MB/s, one for each of the scenarios 1 to 4. A scenario is a pair of
+    a producer and a broker.
+    """
 
     thesis: tuple[int, int, int, int]
 

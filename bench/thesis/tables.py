@@ -1,4 +1,7 @@
-"""Tables with the results of the benchmarks of the thesis, which HMB repeats: rates, ratios, costs and goals.
+"""Tables that show how fast HMB and Kafka are in the benchmarks of a bachelor thesis.
+
+HMB repeats the benchmarks of the thesis. The tables contain the measured rates, ratios and costs, and HMB's
+goals.
 
 A *scenario* is a pair of a producer and a broker, each from Kafka or from HMB. In scenario 1, both are from
 Kafka. The tables compare the rate of each scenario with the rate of scenario 1. The *ratio* is the rate of the

@@ -78,7 +78,11 @@ class BackupContents:
 
 
 def decode_contents(data: bytes, where: str) -> BackupContents:
-    """Decode the file backup.json of the backup `where`. Raises CliError."""
+    """Decode the content of a backup's file backup.json.
+
+    `data` contains the bytes of the file. The text `where` is the path of the backup. Raises CliError if the file
+    is damaged or has an unknown format. The error message begins with the path.
+    """
     try:
         found = json.loads(data)
         if found["format"] != FORMAT:

@@ -21,7 +21,10 @@ ITEM = re.compile(r" *(?:- |\d+\. )?")
 
 
 def editor_text(page: str) -> str:
-    """Convert the text of a lab for an editor, and move all answers to the end. `page` is the text in MyST Markdown."""
+    """Return the page of a lab as a text that is easy to read in an editor, with all answers at the end.
+
+    The text `page` contains the page in MyST Markdown.
+    """
     text = FRONT_MATTER.sub("", page).replace("```{code-cell} python", "```python").lstrip("\n")
     parts = CODE_BLOCK.split(_answers_last(text))  # Prose and code alternate in this list.
     return "".join(part if number % 2 else _wrapped(part) for number, part in enumerate(parts))

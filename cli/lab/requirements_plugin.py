@@ -90,9 +90,10 @@ class Events:
             self._file.flush()
 
     def end_fork(self) -> None:
-        """End this process if it is a fork that the answer has made.
+        """End the current process if the student's program has created it with `os.fork`.
 
-        Otherwise the fork would run the remaining tests a second time.
+        A forked process is a copy of the process that runs the tests. Without this method, the copy would run the
+        remaining tests a second time.
         """
         if os.getpid() != self._process:
             os._exit(1)

@@ -61,7 +61,11 @@ class Keyboard:
 
 @contextmanager
 def opened_keyboard() -> Iterator[Keyboard]:
-    """During a `with` block, let the terminal pass each key to this program at once, and not only after Enter."""
+    """Read single keys from the terminal during a `with` block.
+
+    In the block, the program receives each key as soon as the user presses it. Normally, a terminal waits until
+    the user presses Enter. After the block, the terminal has its old settings again.
+    """
     import termios
     import tty
 

@@ -188,11 +188,13 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 
 
 def fetch_state(url: str, seconds: int = 0) -> State:
-    """Fetch the state of a broker from the address `url`. Raises CliError.
+    """Fetch the state of a broker from the address `url`. Raises CliError if the state cannot be fetched.
 
-    If `seconds` is not 0, also fetch the slowest requests that the broker has recorded so far. The broker then
-    records its requests for `seconds` more seconds. If only this second fetch fails, `state["missing"]` contains
-    the reason.
+    If `seconds` is not 0, the function also fetches the slowest requests that the broker has already recorded. If
+    only this part fails, `state["missing"]` contains the reason.
+
+    After the call, the broker continues to record requests for at least `seconds` seconds. A later call can fetch
+    them.
     """
     state: State = _get_json(url)
     if seconds:

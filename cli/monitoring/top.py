@@ -72,10 +72,10 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
 
 
 def _recording(screen: Screen, interval: float) -> int:
-    """Return for how many seconds from now the broker must record its requests.
+    """Return how many more seconds the broker must record its requests.
 
-    By default, a broker does not record requests. Only the view `requests` shows them, so the result for every
-    other view is 0.
+    A broker records requests only if a client asks for it. In `hmb top`, only the view `requests` shows recorded
+    requests. For every other view, the result is 0.
     """
     return math.ceil(interval + RESERVE) if screen.view == "requests" else 0
 

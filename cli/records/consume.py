@@ -130,8 +130,8 @@ class ReadProgress:
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
     """Open a consumer, and close it at the end of the `with` block.
 
-    If the consumer is a member of a group, first commit the offsets of the printed records, and leave the group. This
-    happens even if the block ends with an error.
+    If the consumer is a member of a group, it commits the offsets of the printed records at the end of the block,
+    and then leaves the group. It does so even if the block raises an error.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
@@ -183,8 +183,13 @@ def _copy(
 ) -> None:
     """Print the records that `consumer` reads, until the limit of an option is reached.
 
-    There are three limits. An end such as TO in `-o FROM:TO` limits what is read in each partition. --count limits
-    the number of records. With --timeout-ms, the command ends if no record arrives during this time.
+    Three options set a limit:
+
+    - `-o FROM:TO`: the command reads each partition only up to TO.
+
+    - `--count`: the command prints at most this number of records.
+
+    - `--timeout-ms`: the command ends if no record arrives for this number of milliseconds.
     """
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None

@@ -257,5 +257,9 @@ OPTIONS: list[Callable[[Any], Any]] = [
 
 
 def consume_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all options to a command that takes the fields of `ConsumeOptions`."""
+    """Add the options of `hmb consume` to the function of a command.
+
+    When the command runs, Click calls this function with one keyword argument for each option. The function can
+    create a `ConsumeOptions` object from these arguments, because they have the names of its fields.
+    """
     return with_options(command, OPTIONS)

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def consume_share(options: ConsumeOptions, write: Write) -> None:
-    """Print records until Ctrl-C, after --count records, or when --timeout-ms is over."""
+    """Print the records that a share group delivers, until the user presses Ctrl-C.
+
+    The function returns earlier if it has read --count records, or if no record arrives for --timeout-ms
+    milliseconds.
+    """
     from hmb.client import ShareConsumer
     from hmb.client.consuming.settings import MAX_POLL_RECORDS
 

@@ -13,8 +13,8 @@ The option `-o` has these forms:
     @T             from the time T, which is written as in `shared/times.py`
     @T1:T2         from the time T1 until the time T2; T2 can also be `end`
     @:T            from the oldest record until the time T
-    s@T            kcat's notation: from the time T; a number without a unit is in ms
-    e@T            kcat's notation, in a second -o: until the time T
+    s@T            kcat's notation for a start: from the time T; a number without a unit is in ms
+    e@T            kcat's notation for an end: until the time T; for example, `-o s@T1 -o e@T2`
     stored         from the committed offset of the group (-G); in a group, this is the default
 
 In the option `-o`, the words beginning, earliest and oldest mean the same as `start`. The words latest and newest mean
@@ -65,7 +65,10 @@ class Span:
 
 
 def parse_span(text: str) -> Span:
-    """Parse the value of -o."""
+    """Return the range of offsets or times that a value of the option -o describes, for example `12:40`.
+
+    Raises click.BadParameter if the text is not a valid value.
+    """
     try:
         if text[:2] in ("s@", "e@"):
             return Span(start=_kcat_time(text[2:])) if text[0] == "s" else Span(until=_kcat_time(text[2:]))

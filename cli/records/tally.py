@@ -127,9 +127,12 @@ class Tally:
     def raise_error(self) -> None:
         """If a record was lost, raise the error that caused the loss.
 
-        For example, the producer puts records of the chunks A and B into one batch, and a record of A is invalid.
-        The broker refuses the whole batch, so records of B are lost too. But only the error of A names the invalid
-        record. If the error of A is not known yet, this method waits for it for at most CAUSE_TIMEOUT seconds.
+        For example, a batch contains records of two chunks, A and B. One record of A is invalid, so the broker
+        refuses the whole batch. The producer reports an error for each chunk, but only the error of A names the
+        invalid record.
+
+        If only the error of B is known so far, the method waits for the error of A, for at most CAUSE_TIMEOUT
+        seconds.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._caused_elsewhere, CAUSE_TIMEOUT)

@@ -5,9 +5,11 @@ per processor, and its threads share them. An arena keeps freed memory for later
 to the operating system at once. A process with many arenas therefore keeps much memory that it does not use. This
 module limits the process to one arena.
 
-For example, ten clients send large requests. The broker has one thread for each connection, and each of the ten
-threads allocates an array of 16 MB. glibc can place these arrays in different arenas. After the requests, the arenas
-can keep 150 MB of freed memory for a long time. Other programs cannot use this memory.
+glibc can give the threads of a process different pools of memory (arenas). For example, ten threads of a
+broker handle large requests, and each thread allocates an array of 16 MB in an arena of its own.
+
+After the requests, the broker frees the ten arrays of 16 MB. The arenas can still keep most of these 160 MB
+for a long time, and other programs cannot use this memory.
 
 With several arenas (pools of memory), several threads can allocate memory at the same time. In Python only one thread
 runs at a time, so one arena is as fast as several.

@@ -78,7 +78,9 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # `os.open` always returns the smallest free descriptor. This is `number`, because the stream is closed.
+            # `os.open` returns the smallest descriptor that is free. The descriptor `number` is free because its stream
+            # is closed. All smaller descriptors are in use, because the loop has already opened them if they were
+            # closed.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

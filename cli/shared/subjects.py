@@ -37,10 +37,11 @@ def subject(
 ) -> Decorator:
     """Return a decorator that adds an argument to a command, for example the name of a topic.
 
-    The user can write the value as an argument or as an option, but `--help` shows only the argument. For example,
-    with the noun `topic` and the letter `-t`, the options are `-t` and `--topic`. The function of the command
-    receives the value as the keyword `topic`. If `several` is true, the function receives a tuple of all values as
-    the keyword `topics`.
+    For example, if `noun` is `topic` and `letter` is `-t`, a user can write the topic as an argument, or with the
+    option `-t` or `--topic`. The help text of the command shows only the argument.
+
+    The decorated function receives the value as the keyword argument `topic`. If `several` is true, the function
+    receives a tuple of values as the keyword argument `topics`.
     """
     keyword, metavar = f"{noun}s" if several else noun, noun.upper()
     shown = f"{metavar}..." if several and required else f"[{metavar}]..." if several else metavar

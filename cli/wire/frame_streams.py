@@ -18,8 +18,9 @@ Three rules limit what a stream keeps and shows:
   without decoding them.
 - If a stream receives bytes that cannot be a frame, it returns these bytes and all later bytes unchanged. The
   connection still works, but the stream shows no more frames.
-- A response belongs to the oldest request with the same correlation id. Brokers answer the requests of a
-  connection in their order. So requests before this one will never get a response, and the stream forgets them.
+- A response belongs to the oldest request with the same correlation id. A broker answers the requests of a
+  connection in their order. For example, a client has sent requests 1, 2 and 3. If the response to request 3
+  arrives first, requests 1 and 2 will never get a response, and the stream forgets them.
 """
 
 from __future__ import annotations

@@ -45,9 +45,12 @@ class HalfByte(HexError):
 
 
 def read_bytes(data: bytes) -> list[bytes]:
-    """Return the bytes of an input, as a list of pieces (blocks of bytes).
+    """Decode the input `data` (hexadecimal digits, a hex dump or binary data), and return its bytes.
 
-    Raises HexError.
+    A hex dump can contain several blocks of bytes. Each block is one item of the returned list. Binary data is
+    returned unchanged, as the only item.
+
+    Raises HexError if the input is text but contains neither valid digits nor a valid dump.
     """
     if b"\0" in data:
         return [data]

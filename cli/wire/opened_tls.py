@@ -22,7 +22,7 @@ TIMEOUT = 10.0  # seconds until a handshake must be complete
 
 
 class OpenedTls:
-    """A connection with TLS. It has the methods of a socket that the proxy uses."""
+    """A connection with TLS. The proxy calls its methods `recv`, `sendall` and `shutdown`, as for a socket."""
 
     def __init__(self, plain: socket.socket, context: ssl.SSLContext, server_name: str | None) -> None:
         """Make the TLS handshake as a client or as a server. Raises OSError if the handshake fails.

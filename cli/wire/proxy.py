@@ -276,10 +276,12 @@ def _connect(servers: Sequence[Address]) -> tuple[socket.socket, Address]:
 
 
 def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) -> None:
-    """Pass the bytes that `source` sends through `stream` to `target`, until `source` sends no more.
+    """Receive bytes from `source`, pass them to `stream`, and send the bytes that it returns to `target`.
 
-    Then tell `target` that no more bytes follow. If `target` has closed its connection earlier, close the
-    connection to `source`, because its bytes cannot be passed on any more.
+    When `source` sends no more bytes, the function closes the sending direction of the connection to `target`.
+
+    If `target` has already closed its connection, the function closes the connection to `source`, because nobody
+    can receive the bytes of `source` any more.
     """
     try:
         while data := _received(source):

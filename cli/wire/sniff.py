@@ -1,7 +1,7 @@
 """`hmb sniff`: run a proxy between clients and brokers, and print all messages that pass through it.
 
-`hmb sniff` prints each message as one line. For example, these lines show a request and its response on connection 1
-(#1), with the correlation id 5 and 214 or 60 bytes:
+`hmb sniff` prints each message as one line. In this example, the first line is a request of 214 bytes, and the second
+line is its response of 60 bytes. Both have the correlation id 5 and belong to connection 1 (#1):
     10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 

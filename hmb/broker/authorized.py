@@ -4,11 +4,13 @@ A response can contain a number that shows the client's permitted operations. Fo
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
 operation.
 
-This module defines one number for topics, one for groups and one for the cluster. In each number, the bits of
-all operations that exist for topics, groups or the cluster are 1. A handler writes one of these numbers into
-its response, without checking any ACLs. Without an authorizer, this number is correct, because every client may
-perform every operation. With an authorizer, a function called a *guard* (security/acls/guards.py) then checks
-the ACLs. It sets the bits of the forbidden operations to 0.
+This module defines three numbers: one for topics, one for groups and one for the cluster. For example, in the number
+for topics, the bit of every operation on topics is 1. A handler writes one of the numbers into its response, without
+checking any ACLs.
+
+A broker without an authorizer sends this number unchanged, because every client may perform every operation. In a
+broker with an authorizer, a function called a *guard* (security/acls/guards.py) checks the ACLs. The guard sets the
+bits of the forbidden operations to 0.
 """
 
 from hmb.protocol.enums import AclOperation

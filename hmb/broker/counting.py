@@ -23,10 +23,10 @@ from hmb.protocol.schema import Response, Struct
 
 
 def counted(handlers: Mapping[ApiKey, Handler], counters: RequestCounters) -> dict[ApiKey, Handler]:
-    """Return a handler for each handler in `handlers`. It calls this original handler and counts the request.
+    """Return a wrapper for each handler. A wrapper calls its handler and updates `counters`.
 
-    The counts are in `counters`. For each request, the new handler looks up the original handler in `handlers`
-    again. So a test can replace the original handler later, for example by a handler that fails.
+    For each request, the wrapper looks up its handler in `handlers` again. A test can therefore replace a handler
+    in `handlers` later, for example by a handler that fails.
     """
     return {api: _counted(api, handlers, counters) for api in handlers}
 
@@ -132,5 +132,8 @@ def error_fields(struct: type[Struct]) -> ErrorFields:
 
 @cache
 def _error_fields_of(api: ApiKey) -> ErrorFields:
-    """Return where the response of an API contains error codes. The first call imports its response class."""
+    """Return the error fields of an API: the fields of its response that contain error codes.
+
+    The first call for an API imports the class of the API's response. Later calls return the stored result.
+    """
     return error_fields(response_class(api))

@@ -41,10 +41,16 @@ EncodedResponse: TypeAlias = Sequence[Part]  # the parts of a frame; empty if th
 class Dispatcher:
     """Handles the requests of one connection, and returns the encoded responses.
 
-    `handlers` contains one function for each API. By default, these are the functions in the table HANDLERS. The
-    running broker puts further functions around the handlers (lifecycle.py). `counted` adds a function that counts
-    each request (counting.py). `guarded` adds the check of ACLs, if the broker has an authorizer
-    (security/acls/guards.py). `throttled` adds the quotas, while they exist (security/quotas/throttling.py).
+    `handlers` contains one function for each API. By default, these are the functions in the table HANDLERS.
+
+    A running broker puts up to three wrappers around each handler (lifecycle.py):
+
+    - `counted` counts each request (counting.py).
+
+    - `guarded` checks the ACLs, if the broker has an authorizer (security/acls/guards.py).
+
+    - `throttled` slows down clients that exceed a quota (security/quotas/throttling.py). If no quota concerns an
+      API, the handler of this API does not get this wrapper.
     """
 
     def __init__(

@@ -207,14 +207,16 @@ class FetchSessions:
     # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
     # `_lock` takes no other lock.
     #
-    # A thread that handles a Fetch request reads the partitions of the session without `_lock`, and sets the field
-    # `topic` of each partition. Most clients wait for a response before they send the next request of the session. With
-    # such a client, only one thread at a time uses the partitions, so no lock is necessary.
+    # A thread that handles a Fetch request uses the partitions of the session without holding `_lock`. It reads them,
+    # and sets the field `topic` of each partition.
+    # Most clients send the next request of a session only after they have received the response to the request before
+    # it. The requests of such a session never run at the same time, so the partitions do not require a lock.
     #
-    # Some clients send a second request of the session before they get the response to the first. Two threads can then
-    # use the same partitions, and the response to the first request can be wrong. So the broker sends an error instead
-    # of this response. It knows that a second request has arrived, because each request increases the epoch of the
-    # session: `store_offsets` returns False if the epoch has changed.
+    # For example, a client sends request A of a session, and then request B, without waiting for the response to A. Two
+    # threads then use the partitions of the session at the same time, and the response to A can be wrong. The broker
+    # therefore answers A with an error.
+    # Each request increases the epoch of its session. If the epoch has changed since request A, `store_offsets` returns
+    # False, and the broker sends the error. `store_offsets` holds `_lock` while it compares the epochs.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -36,9 +36,9 @@ def check_epoch(known: int, log: Log) -> None:
 def set_divergence(partition: CachedPartition, log: Log, data: PartitionData) -> bool:
     """Return whether the client's records differ from this log (KIP-595).
 
-    The function compares the epoch of the last record that the client has fetched with the epochs of the log. If
-    the records differ, the function writes the epoch and the offset to which the client must go back into `data`.
-    The response then contains no records.
+    The function compares the leader epoch of the client's last record with the epochs of the log. If the records
+    differ, the client must go back to an earlier offset. The function writes this offset and its epoch into the
+    response (`data`). The response then contains no records.
 
     Raises OFFSET_OUT_OF_RANGE if the client's fetch offset is below the log start offset. Raises the same error if
     the client's epoch is newer than all epochs of the log.

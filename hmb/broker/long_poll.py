@@ -41,8 +41,9 @@ class Poll(Protocol):
         A watcher stands for a thread that waits. For example, each log has a set of watchers. After an append, the log
         wakes the threads of all watchers in this set.
 
-        After a call of the method `collect`, this property can contain more sets. For example, a share-partition also
-        has a set of watchers. But a share-partition does not exist until the share coordinator has loaded its state.
+        Each call of the method `collect` can add sets to this property. For example, a share-partition has a set of
+        watchers, but exists only after the share coordinator has loaded its state. The next call of `collect` finds the
+        share-partition, and adds this set.
         """
 
     def collect(self) -> None:
@@ -70,8 +71,8 @@ def _wait(poll: Poll, deadline: float, context: RequestContext) -> None:
                 watched.update(new)
             else:
                 watcher.wait(min(deadline - time.monotonic(), LOG_CHECK_INTERVAL))
-            # If watchers were added just now, other threads may have appended records before that. This call finds
-            # these records too.
+            # Another thread can append records just before this thread has added its watcher. The append then does not
+            # wake this thread. To find these records, the thread collects again before it waits.
             poll.collect()
             is_over = time.monotonic() >= deadline or stop.requested.is_set() or context.client.is_gone()
             if poll.is_satisfied or is_over or account.is_wanted:

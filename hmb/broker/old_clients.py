@@ -24,8 +24,9 @@ begins at the damaged batch. When clients fetch the offset of a damaged batch ag
 
 A client that sends Fetch version 4 or later gets the batches without conversion, and checks the CRC itself.
 
-Kafka up to version 3 does not check the CRC of a batch before the conversion. It converts damaged records, and sends
-them with a new CRC, so the client cannot detect the damage. HMB checks the CRC of a batch before it converts the batch.
+For an old client, a broker converts record batches to an older message format, with a new CRC. Kafka up to version 3
+does not check the old CRC before it converts a batch. It therefore sends damaged records with a correct CRC, and the
+client cannot detect the damage. HMB checks the CRC of each batch before it converts the batch.
 """
 
 from __future__ import annotations

@@ -70,10 +70,12 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 def committed(
     groups: GroupCoordinator, begin: Callable[[], QueuedRecords], response: R, fail: Callable[[KafkaError], None]
 ) -> R | Deferred[R]:
-    """Commit offsets, and return a deferred response. The broker sends this response after the offsets are on disk.
+    """Commit offsets. Return a deferred response, which the broker sends when the offsets are on disk.
 
     The function `begin` adds the offsets to the records that wait to be written to `__consumer_offsets`. If `begin`
-    raises KafkaError, return the response at once. After an error, `fail` writes the error into the response.
+    raises KafkaError, the broker writes no offsets, and `committed` returns the response at once.
+
+    If `begin` or the write to disk raises KafkaError, the function `fail` puts this error into the response.
     """
 
     def result() -> R:
@@ -116,10 +118,11 @@ def check_repetitions(names: Iterable[Hashable]) -> None:
 
 
 def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Callable[[str], G]) -> list[G]:
-    """Return one entry for each group in the request.
+    """Return one description for each group id in the request.
 
-    `describe` returns the entry of one group. If `describe` raises KafkaError, or if the group id is empty, the
-    entry contains only the group id and the error. `empty` creates this entry, still without the error.
+    The function `describe` returns the description of a group. If `describe` raises KafkaError, or if the group id
+    is empty, the description contains only the group id and an error code. The function `empty` creates a
+    description with only the group id, and `describe_all` then adds the error code.
 
     Raises CloseConnection if the request contains the same group more than MAX_REPETITIONS times.
     """

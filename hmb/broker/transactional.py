@@ -165,10 +165,12 @@ class TransactionalProduce:
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
         """Return the error that the Produce response contains instead of `error`.
 
-        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. In a Produce response,
-        such an error would stop the producer. This method replaces it by NOT_ENOUGH_REPLICAS, so that the producer
-        tries again. If the client does not know the code of another error, this method replaces the code by an older
-        one.
+        A producer expects some errors, for example NOT_COORDINATOR, only from a coordinator. In a Produce response, an
+        error of this kind would stop the producer. The method returns NOT_ENOUGH_REPLICAS instead, so that the producer
+        tries again.
+
+        An old client does not know every error code. For example, it may not know PRODUCER_FENCED. The method then
+        returns an error with the older code INVALID_PRODUCER_EPOCH.
         """
         adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
         if error.code in COORDINATOR_ERRORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):

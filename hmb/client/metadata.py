@@ -258,11 +258,13 @@ class Cluster:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock during a `with` block. Raises ConnectionFailed if the lock does not become free in time.
+        """Hold the lock during a `with` block.
 
-        The thread that holds the lock may be trying all known addresses, one after the other. It waits up to `timeout`
-        seconds for each address. So another thread waits for the lock as long as all these attempts can take, plus one
-        `timeout`.
+        Raises ConnectionFailed if the lock does not become free in time.
+
+        The thread that holds the lock may try all known addresses, one after the other. Each attempt can take up to
+        `timeout` seconds. For example, there are 4 addresses, and `timeout` is 10 seconds. The attempts then take up to
+        40 seconds, and another thread waits for the lock for at most 50 seconds.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):

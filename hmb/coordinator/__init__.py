@@ -14,9 +14,11 @@ record. The broker has three journals:
 
 Producer ids have no journal: producer_ids.py reserves them in a file, in blocks of 1,000 ids.
 
-For a share-partition, the broker writes a *snapshot* of the complete state, then some hundred *updates* with
-the changes, and then the next snapshot. Compaction would keep only the last update. The broker therefore
-deletes the records that are older than the newest snapshots.
+For each share-partition, the broker writes a *snapshot*, which contains the complete state. It then writes, by
+default, 500 *updates*, which contain only changes. After these updates, it writes the next snapshot.
+
+Compaction would keep only the last update, and the other changes would be lost. So the broker does not compact
+this journal. Instead, it deletes the records that are older than the newest snapshots.
 
 After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
 of each key. (The word *journal* comes from HMB. Kafka has no common word for these topics.)

@@ -4,14 +4,16 @@ A commit of offsets has two parts. In the first part, the thread holds the lock 
 the member is allowed to commit, and `begin_commit` adds the records to the journal's queue. The first part does no I/O.
 The thread then releases the lock. In the second part, `Journal.write` waits until the records are on disk.
 
-If the group removes a member, a commit of this member never replaces a commit of a partition's next owner. A
-thread holds the group's lock while it checks the member and adds the records of the commit to the journal's
-queue. During this time, the group cannot remove the member or assign its partitions to another member. So the
-next owner of a partition always adds its commits later.
+A commit of a removed member never replaces a commit of the partition's next owner. To handle a commit, a thread takes
+the group's lock, checks that the sender is a member, and adds the commit to the journal's queue. The group cannot
+remove the member while the thread holds the lock.
 
-For example, member A commits offset 40 and waits for the disk. Meanwhile, the group removes A and assigns the partition
-to member B. B then commits offset 45. The record of A was already in the queue when the group removed A. So the queue
-contains offset 40 before offset 45, and the newest committed offset is 45.
+When the group removes a member, all accepted commits of this member are therefore already in the queue. The next owner
+commits after the removal, so its commits come after them in the queue.
+
+For example, member A commits offset 40. The commit is in the journal's queue, but not yet on disk. Now the group
+removes A and assigns the partition to member B, which commits offset 45. The queue then contains offset 40 before
+offset 45. The journal writes the offsets in this order, so 45 correctly replaces 40.
 
 A thread that deletes the offsets of a group must know all these offsets. Some of them can still be in the journal's
 queue, so the thread first writes the queue to the disk. It holds the group's lock while it waits for the disk, so other

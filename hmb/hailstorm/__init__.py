@@ -6,22 +6,27 @@ records are already counted and others are not, and no processor knows which. Su
 continues at the last position that it stored. If the states are newer than this position, some records are
 counted twice. If the states are older, some records are never counted.
 
-With Hailstorm, each record counts exactly once, even if processors crash. Two ideas make this possible. First,
-each state is a *commutative monoid*: two states can be merged, and neither the order nor the grouping of the
-merges changes the result. Second, Hailstorm describes a point in the topics by a *clock*, which contains one
-offset for each partition. On every processor, a snapshot at clock C includes exactly the tuples that come from
-records below the offsets in C. To take such a snapshot, the processors do not have to stop at the same time.
-Each tuple carries the partition and the offset of its record. During the snapshot, a bolt with a state keeps
-the tuples from all other records waiting until its state at C is complete.
+With Hailstorm, each record counts exactly once, even if processors crash. Two ideas make this possible.
+
+First, each state is a *commutative monoid*: two states can be merged, and neither the order nor the grouping of the
+merges changes the result.
+
+Second, each snapshot has a *clock* with one offset for each partition, for example 11 for partition tags-0 and 40 for
+partition tags-1. On every processor, the snapshot includes exactly the tuples that come from records below these
+offsets.
+
+The processors do not have to stop at the same time for a snapshot. Each tuple carries the partition and the offset of
+its record, so a bolt can recognize a tuple that is not part of the snapshot. A bolt with a state processes this tuple
+only after its state for the snapshot is complete.
 
 After a crash, Hailstorm goes back to the newest clock C at which every processor has a snapshot, and all
 processors load these snapshots. The loaded states include every record below the offsets in C, and no other
 record. The spouts, which read the topics, then continue at the offsets in C. So each record counts exactly once
 in the states, and Hailstorm does not need a transaction for each step.
 
-The next drawing shows a topology that counts hashtags. Its tuples pass from left to right. The topic `tags` has two
-partitions. In a snapshot with the clock C, each bolt stores its state at C. The states of all bolts go to the snapshot
-store:
+The next drawing shows a topology that counts the hashtags in the topic `tags`, which has two partitions. Tuples move
+from left to right. Each snapshot has a clock C with one offset for each partition. In a snapshot, each bolt saves its
+state at C, which includes only the records below these offsets:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

@@ -165,16 +165,18 @@ class Bolt:
     ) -> Self:
         """Return a bolt that keeps one state for each window of event time and each key.
 
-        `time`, `key` and `value` take a tuple. `time` returns its event time (ms since 1970), and `key` returns its
-        key. `value` returns the value that the bolt merges into the state. Two examples of `windows`:
+        The functions `time`, `key` and `value` take a tuple. `time` returns the event time of the tuple (ms since
+        1970), and `key` returns the key of the tuple. `value` returns the value that the bolt merges into the state.
+        Two examples of `windows`:
 
         - `Tumbling(60_000, MapOf(Sum()))`: the sum of each key in each minute
         - `Sessions(60_000, Sum())`: sessions that end after a minute without a tuple
 
-        If `transform` is None, the bolt sends ((key, start), result) for each window that contains the tuple, except
-        windows that it has dropped. `start` is the start of the window in ms. A session starts at the event time of its
-        earliest tuple. All tuples with the same key go to the same instance of the bolt, unless the topology declares
-        another grouping.
+        If `transform` is None, each input tuple produces new results. For each window that contains the tuple, the bolt
+        sends ((key, start), result). `start` is the start of the window in ms. A session starts at the event time of
+        its earliest tuple. The bolt sends no result for a window that it has already dropped.
+
+        All tuples with the same key go to the same instance of the bolt, unless the topology declares another grouping.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
         send = transform or (lambda item, state: running(windows, time(item), key(item), state))

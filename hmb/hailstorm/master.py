@@ -115,12 +115,12 @@ class Report:
     epoch        the epoch in which the processor takes part; 0 if it takes part in none
     seen         the number of the newest master state of this epoch that the processor has read
     address      (host, port) to which other processes send tuples; None if all processors run in one process
-    saved        in the phase INITIALIZE: the clocks of the processor's intact snapshots; later empty
-    start        in the phase INITIALIZE, for a spout: the offset where it begins without a snapshot; later None
+    saved        the clocks of the processor's intact snapshots; empty after the phase INITIALIZE
+    start        for a spout: the offset where it begins without a snapshot; None after the phase INITIALIZE
     is_ready     whether the processor has restored its snapshot; a spout must also be at its first offset
     position     for a paused spout: the offset of the next record; otherwise None
     is_at_end    for a spout that reads a bounded topic: whether it has read the whole partition
-    split        the newest clock at which the processor has separated the state for the snapshot
+    split        the clock of the newest snapshot that the processor has begun in this epoch
     stored       the clock of the newest snapshot that the processor has saved or restored in this epoch
     not_saved    (clock, reason) if the processor could not save the snapshot with this clock; otherwise None
     failure      the reason why the processor cannot continue, even after a restart; otherwise None

@@ -1,11 +1,14 @@
-"""The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
+"""A payload: a tuple on its way through the topology, with the partition and offset of its record.
 
 Each tuple comes from a record of a partition. The partition and the offset of this record are the tuple's *origin*. A
 *payload* is a tuple together with its origin. When a bolt computes output tuples from an input tuple, they get the
 origin of the input tuple.
 
-A snapshot needs the origins. Each snapshot has a *clock*, which contains one offset for each partition. The snapshot
-includes a tuple only if the offset in its origin is below the clock's offset for the same partition.
+Snapshots use the *origin* of a tuple: the partition and the offset of the record from which the tuple comes. Each
+snapshot has a *clock*, which contains one offset for each partition.
+
+For example, the clock of a snapshot contains the offset 10 for the partition tags-0. The snapshot then includes the
+tuples from the offsets 0 to 9 of tags-0. It includes no tuples from offset 10 or from higher offsets of tags-0.
 
 One record can lead to several tuples at a sink: a bolt can return several tuples, and a topology can have several
 paths. Four values therefore identify a tuple: its partition, its offset, its path and its *number*. The path names
@@ -61,16 +64,23 @@ class TupleId(NamedTuple):
 
 @dataclass(slots=True)
 class Payloads:
-    """Tuples that one processor sends to another processor, with their origins. All come from the same partition.
+    """Tuples from the same partition that one processor sends to another processor.
 
-    - `offsets` contains, for each tuple, the offset of the record from which the tuple comes.
-    - `numbers` contains, for each tuple, one number for each node in `path`. A node can make several outputs from
-      one input: the first output has the number 0, the second has 1, and so on. If every node made exactly one
-      output from each input, `numbers` is None.
+    - `path` contains the names of the nodes that made the tuples.
+
+    - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
+      offsets are in ascending order.
+
+    - `numbers` contains one item for each tuple. For example, `path` is ("tags", "count"), and the item is (0, 2).
+      The node `tags` made its first output, and from this output, the node `count` made the tuple as its third
+      output.
+
+    - `numbers` is None if every node made exactly one output from each input.
+
     - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
       these offsets.
 
-    Invariants: the lists have the same length, and `offsets` is in ascending order.
+    The lists `tuples`, `offsets` and `numbers` have the same length.
     """
 
     epoch: int

@@ -5,16 +5,20 @@ processes tuples uses neither threads nor networks. The simulation can therefore
 choose the order of all events with a seeded random generator. Each processor and each channel between two
 processors has a random speed, so some of them are much slower than others.
 
-The simulation runs the *processors* (spouts, bolts and sinks) and the *negotiator*, which decides, for example, when
-the processors save their states. The negotiator writes each decision, the *master state*, into the *registry*, where
-the processors read it. Each step of the simulation selects one of the possible actions:
+The simulation runs spouts, bolts and sinks, which are called *processors*. It also runs the *negotiator*. The
+negotiator decides, for example, when the processors save their states.
+
+The negotiator writes each decision into the *registry*, and the processors read the decision there. Such a decision
+is called a *master state*.
+
+Each step of the simulation selects one of the possible actions:
     deliver     a processor receives the oldest tuples that wait in one channel (one channel can overtake another)
     read        a spout reads the next few records
     watch       a processor receives the next master state, or skips some states and receives the newest one
     save        the state of a processor is stored, or (in a later step) the processor learns that its state is stored
     negotiate   the negotiator reads the reports of the processors in the registry, and may write a new master state
     crash       a processor or the negotiator loses everything it had in memory
-    hang        a negotiator that hung continues for one step, although a new negotiator has replaced it
+    hang        the old negotiator, which hung until a new negotiator replaced it, wakes up and works for one step
 
 A new epoch begins when the topology starts again, for example after a crash. A processor that has not seen the
 new epoch yet continues to work in the old epoch. In a real topology, a processor that hung does the same. The

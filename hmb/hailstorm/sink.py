@@ -64,9 +64,10 @@ class Target(Protocol):
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:
         """Open the target for a new run of a sink. Return the clock of the last committed transaction, or None.
 
-        `topology` and `sink` are the names of the topology and of the sink instance. After this call, earlier runs
-        of the same sink instance can no longer write to the target. `start` is the clock from which the new run
-        starts.
+        A *clock* contains one offset for each partition that the topology reads. `start` is the clock at which the
+        topology begins to read. `topology` and `sink` are the names of the topology and of the sink instance.
+
+        After this call, earlier runs of the same sink instance can no longer write to the target.
         """
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:

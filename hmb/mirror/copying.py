@@ -5,15 +5,20 @@ the bytes of the records unchanged, and writes a new header before them. In this
 example the producer id and the sequence number. The records stay compressed, and keep their keys, values, headers and
 timestamps.
 
-In five cases, the mirror cannot copy the bytes of the records. It then decodes the records, and encodes them as
-a new batch:
-- Compaction has removed records from the batch. The target does not accept such gaps in a batch from a
-  producer.
-- The source broker has set the timestamps of the batch (LogAppendTime). In a batch from a producer, the
-  producer must have set them.
-- Compaction has replaced the base timestamp in the header with a delete horizon: the time after which it can
+In five cases, the mirror cannot copy the bytes of the records. It must decode the records, and encode them as a new
+batch:
+
+- Compaction has removed records from the batch. A producer must not send a batch with such gaps, and the mirror sends
+  its batches as a producer.
+
+- The source broker has set the timestamps of the batch (LogAppendTime). A producer must not send timestamps that a
+  broker has set.
+
+- Compaction has replaced the base timestamp in the header with a delete horizon. After this time, compaction can
   delete the batch's tombstones and markers.
+
 - The mirror has already copied the first records of the batch, and must copy only the other records.
+
 - The batch has an old message format (v0 or v1).
 """
 

@@ -31,8 +31,8 @@ from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-# To translate an offset, the mirror may have to count records. It counts records in at most this number of offsets,
-# because a longer count would delay the copy.
+# The mirror translates some committed offsets by counting records. If the records are spread over more than this number
+# of offsets, the mirror does not count them, because counting would delay the copy.
 MAX_COUNTED_OFFSETS = 200_000
 # `OffsetTranslator` remembers at most this number of offsets that it has translated by counting records.
 MAX_REMEMBERED_COUNTS = 10_000

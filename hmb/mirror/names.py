@@ -26,7 +26,11 @@ class Aliases(NamedTuple):
 
     @property
     def checkpoints(self) -> str:
-        """The name of the topic for the translated offsets of groups. The mirror writes this topic at the target."""
+        """The name of the topic in the target cluster to which the mirror writes translated offsets.
+
+        For each consumer group, the mirror translates the committed offsets of the source cluster into offsets of the
+        target cluster.
+        """
         return f"{self.source}.checkpoints.internal"
 
 
@@ -34,9 +38,15 @@ class Aliases(NamedTuple):
 class TopicChoice:
     """Determines which topics a mirror copies, and the names of the copies.
 
-    The mirror copies a topic if its whole name matches `include` and does not match `exclude`. It never copies
-    internal topics such as `__consumer_offsets`. It copies the topic `heartbeats` only if it renames topics like
-    MirrorMaker 2 (`aliases`). It then does not copy topics that are themselves copies from the target.
+    The mirror copies a topic if the whole name matches `include` and does not match `exclude`. It never copies
+    internal topics such as `__consumer_offsets`.
+
+    If `aliases` is None, a copy has the same name as its topic, and the mirror does not copy the topic
+    `heartbeats`.
+
+    If `aliases` is ("east", "west"), the copy of `orders` has the name `east.orders`, as in MirrorMaker 2. The
+    mirror always copies `heartbeats`. It does not copy topics such as `west.orders`, because they are copies of
+    topics in `west`.
     """
 
     include: re.Pattern[str]

@@ -42,9 +42,10 @@ MAX_RUNS = 64  # A commit stores the runs as text, and a broker accepts 4,096 by
 
 
 class CopiedRun(NamedTuple):
-    """A series of `length` copied records. Their offsets grow by one, both at the source and in the copy.
+    """A series of `length` copied records with consecutive offsets, both at the source and in the copy.
 
-    `source` is the offset of the first record at the source. `target` is its offset in the copy.
+    `source` is the offset of the first record at the source. `target` is the offset of this record in the copy. For
+    example, `CopiedRun(4, 3, 2)` means that the records 4 and 5 of the source have the offsets 3 and 4 in the copy.
     """
 
     source: int

@@ -1,4 +1,4 @@
-"""Seeing inside a running broker: its state as data, as JSON over HTTP, and as metrics for Prometheus.
+"""Reads the state of a running broker: as a Python object, as JSON over HTTP, or as Prometheus metrics.
 
 A broker has information that its clients never see: the segments of each partition, the members of each group, the time
 that each API needs. The function `collect` of this folder copies this information into one object, a `BrokerState`.

@@ -1,18 +1,22 @@
 """Decides whether a client may use an HTTP server. The client must send a secret, or a user's name and password.
 
-The server accepts three kinds of secrets, which are long random texts. If other computers can reach the server,
-the first two are not enough:
-- The *token* is part of the link that the broker prints. While the broker has no users, the token permits
-  everything.
-- The *owner's token* is in a file in the data directory (ports.py). Only the owner of the directory can read
-  this file. Commands such as `hmb state` use it. The owner's token permits everything, even if the broker has
-  users.
-- A *session id* belongs to a user who has logged in (logins.py). It permits only what this user is allowed to
-  read.
+The server accepts three kinds of secrets, which are long random texts. The following rules are for a server that only
+programs on the same computer can reach:
 
-The link that the broker prints opens a page. If the broker has users, the page shows only a login form until
-the reader has logged in. A program without cookies must then send two things in each request. The first is the
-link's token, as `?token=TOKEN`. The second is the user's name and password, in the header
+- The *token* is part of the link that the broker prints. While the broker has no users, the token permits everything.
+
+- The *owner's token* is in a file in the data directory (ports.py). Only the owner of the directory can read this
+  file. Commands such as `hmb state` use the owner's token. It permits everything, even if the broker has users.
+
+- A *session id* belongs to a user who has logged in (logins.py). It permits only what this user is allowed to read.
+
+If other computers can reach the server, a token is not enough: the user must also log in.
+
+The link that the broker prints opens a page. If the broker has users, the page shows only a login form until the user
+has logged in.
+
+If the broker has users, a program without cookies must send two things in each request. The first is the token from
+the link that the broker prints, as `?token=TOKEN`. The second is the user's name and password, in the header
 `Authorization: Basic`.
 
 If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of

@@ -39,8 +39,11 @@ limits leave most file descriptors of the process free for the logs and for the 
 connection has its own thread. This thread, and not the thread that accepts connections, does the TLS handshake.
 A client with a slow handshake therefore does not delay other clients.
 
-*Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the iterator
-yields it. If a client receives no byte for SLOW seconds, the server closes the connection.
+*Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the
+iterator yields it.
+
+A client may read a stream too slowly, so that the server cannot send the next bytes. After SLOW seconds without
+success, the server closes the connection. A stream stays open while the server has nothing to send.
 """
 
 from __future__ import annotations

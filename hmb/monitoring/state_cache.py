@@ -39,10 +39,11 @@ class CachedLog:
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
     def __init__(self, log: Log, last: CachedLog | None) -> None:
-        """Create an entry without information about the log. The broker then reads the log, and sets `info`.
+        """Create the cache entry of a log, with `info` = None. The broker later reads the log and sets `info`.
 
-        `last` is the previous entry of the log, or None. New records do not change the timestamps of older batches. The
-        new entry therefore takes over the timestamps in `last`, unless they are too old.
+        `last` is the previous entry of the same log, or None. The new entry uses the timestamps in `last` if the cache
+        began to collect them less than FRESH_TIMESTAMPS seconds ago. New records do not change the timestamps of older
+        batches.
         """
         now = time.monotonic()
         self.info: PartitionInfo | None = None

@@ -15,10 +15,12 @@ leader epoch. The checksum does not include these bytes, so the checksum stays v
 batch of 3 records, and the log end offset is 500. The broker writes 500 into the header as the base offset. The three
 records then have the offsets 500 to 502.
 
-The broker usually decodes only the header and verifies the checksum. The work of the broker therefore depends on the
-number of bytes, and not on the number of records. The broker decodes or decompresses the records only in a few cases:
-for example, if the topic is compacted, if the topic refuses records with old timestamps, or if the topic's codec is not
-the codec of the batch.
+The broker usually decodes only the header of a batch, and verifies the batch's checksum. The work of the broker
+therefore depends on the number of bytes in the batch, and not on the number of records.
+
+In a few cases, the broker must decode or decompress the records of a batch. For example, the topic is compacted, or
+the topic refuses records with old timestamps. Another example is a topic whose codec differs from the codec of the
+batch.
 
 Read in this order:
 - `record`       one record, and its layout inside a batch

@@ -74,7 +74,11 @@ def with_numbers(batch: RecordBatch, numbers: BatchNumbers) -> bytes:
 
 
 def as_produced(batch: RecordBatch, numbers: BatchNumbers = NO_BATCH_NUMBERS, *, transactional: bool = False) -> bytes:
-    """Return a copy that a producer can send, with its `numbers`, the base offset 0 and no leader epoch."""
+    """Return a copy of the batch that a producer can send. The copy has the base offset 0 and no leader epoch.
+
+    `numbers` contains the producer id, the producer epoch and the base sequence number of the copy. If
+    `transactional` is true, the copy belongs to a transaction.
+    """
     attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
     changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
     return _copy(batch, _content(batch), **changes, **numbers._asdict())

@@ -30,9 +30,10 @@ class PartialRecord(NamedTuple):
 
 
 def partial_records(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[PartialRecord]:
-    """Yield the partial records of a batch. The caller must call the batch's `check` method first.
+    """Yield the offset and the timestamp of each record in a batch, and whether the record has a key.
 
-    Raises KafkaError if the records cannot be decoded, or have more than `limit` bytes after decompression.
+    The caller must call the batch's `check` method before it calls this function. Raises KafkaError if a record
+    cannot be decoded, or if the records have more than `limit` bytes after decompression.
     """
     if not isinstance(batch, RecordBatch):
         log_append_time = batch.log_append_time

@@ -15,11 +15,14 @@ with a key:
     stored key      = H(client key)                            the broker stores it
     server key      = HMAC(salted password, "Server Key")      the broker stores it
 
-*The exchange.* The client and the broker exchange four messages. In each exchange, both sides send a *nonce*, a new
-random text. The client computes its proof from both nonces. If a thief records a proof, it is useless for a later
-login, because the broker then sends another nonce. In this example, the user is alice. The field `r` contains the
-nonces, `s` the salt, `i` the number of iterations, `p` the proof, and `v` the broker's signature. The last paragraph
-explains `n,,` and `c=biws`:
+*The exchange.* In each login, the client and the broker send four messages. Both sides send a *nonce*, a new
+random text. The client computes a *proof* from its password and both nonces. A thief cannot use a recorded
+proof for another login, because the broker sends a different nonce in each login.
+
+The next example shows the four messages when the user `alice` logs in. The field `r` contains the nonces, `s`
+the salt, and `i` the number of iterations. The field `p` contains the client's proof, and `v` contains the
+broker's signature. The right column shows the names of the messages in RFC 5802, which calls the broker the
+server. The paragraph before the sources explains `n,,` and `c=biws`:
     client  n,,n=alice,r=<client nonce>                                    client first
     broker  r=<client nonce><broker nonce>,s=<salt>,i=4096                 server first
     client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final

@@ -35,8 +35,9 @@ first query reads only offset 7. The second query should return 100, but it read
     records.where("offset = 7").count()
     records.count()
 
-With the option `pushFilters=true`, call `load()` again for each query. Otherwise, Spark uses the ranges of an
-earlier query. In a union or a join, call `load()` for each part.
+If you use the option `pushFilters=true`, call `load()` again for each query. If two queries share one `load()`
+call, the second query reads only the offsets that the first query has read. For the same reason, call `load()`
+for each part of a union or a join.
 
 A filter on the key does not help. The partition of a record depends on its key, but also on the partitioner
 that the producer used. The reader does not know this partitioner, so it must read all partitions.

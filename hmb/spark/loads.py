@@ -13,23 +13,28 @@ HMB, a load stores records and offsets in one directory DIR, and a commit rename
     DIR/_tmp-00000003/...               a run that is not committed: still in progress, or ended by a crash
     DIR/_lock                           locked while a load runs
 
-Mechanism: each call of the function `load` is a *load*. It writes the records to one or more folders in the
-directory DIR. Each folder is a *run*: it contains one range of offsets of each partition, and together at most
-`records_per_run` records (by default, 10 million). If more records are waiting, the load writes several runs. A
-file in the folder, the *manifest*, contains the start and the end of the ranges. A load first locks DIR and deletes
-the folders of runs that were not committed. The new run starts at the end offsets in the newest manifest. The load
-writes the records and the manifest of the new run to the folder `_tmp-N`, and syncs them. The load then renames the
-folder to `run=N`, and syncs DIR.
+Mechanism: each call of the function `load` is a *load*. A load divides the new records into one or more *runs*.
+A run contains one range of offsets for each partition. All ranges of a run together contain about
+`records_per_run` offsets (by default, 10 million). The load writes each run into its own folder in DIR.
+
+At its beginning, a load locks DIR, and deletes the folders of runs that were not committed. Each folder of a
+committed run contains a *manifest*: a file with the start offset and the end offset of each range. The load
+continues at the end offsets in the newest manifest.
+
+The load writes the records and the manifest of a new run into the folder `_tmp-N`, where N is the number of the
+run. It syncs these files to disk. To commit the run, the load renames the folder to `run=N`, and syncs DIR.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
 deletes `_tmp-00000002` and starts at offset 1000 again.
 
-If the process dies before the rename of a run's folder, readers see nothing of this run. If the process dies after the
-rename, the run is committed. No third case exists, because the file system renames a folder in one step. The committed
-runs together therefore contain each record exactly once. When a load fails, it deletes nothing. The next load deletes
-the folders that were not committed. It makes no difference whether an exception or a power failure has ended the
-earlier load.
+A load writes the records of a run into a temporary folder. It then commits the run: it gives the folder its
+final name. The file system renames a folder in one step. If the process dies before this step, readers see no
+record of the run. If the process dies after this step, readers see all records of the run. Each record is
+therefore in exactly one committed run.
+
+A load that fails deletes nothing, whether the reason is an exception or a power failure. The next load deletes
+the folders of the runs that were not committed.
 
 The function `load` writes Parquet files to folders such as `run=00000001` in a directory DIR. A program that reads
 these files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a column `run`. All

@@ -50,8 +50,9 @@ contains no topic ids. It would read only the offsets 100 to 149.
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
-With Trigger.AvailableNow, the query ignores the option minOffsetsPerTrigger. If the query waited for a minimum number
-of offsets, it could end before it has read all available records.
+With Trigger.AvailableNow, a query reads all available records, and ends when it finds no more records to read.
+Such a query ignores the option minOffsetsPerTrigger. Suppose that the minimum is 100 offsets and only 40
+records are available. A trigger that waits reads nothing, so Spark would end the query without the 40 records.
 """
 
 from __future__ import annotations

@@ -174,8 +174,8 @@ class LogSegments:
         To delete a log, the broker first renames its directory, and removes the files later. The caller holds the lock
         NAMES_LOCK.
         """
-        # From now on, a new log can have the old name of this log. The entries of this name in the manifest then belong
-        # to the new log, so this log must not change them.
+        # The broker has renamed the directory of this log, so a new log can now use the old name. The manifest's
+        # entries for the old name then belong to the new log. This log must therefore not change the manifest any more.
         self._manifest = None
         for segment in self._segments:
             together.update_parent_dir(segment.files, directory)

@@ -16,12 +16,14 @@ The log compares a new batch with the last five batches of the same producer:
 - If the producer has an open transaction and the new batch is not transactional, the log does not append the
   batch, but refuses it with INVALID_TXN_STATE. This rule also applies to a batch with a newer epoch.
 
-In three cases, the log appends a batch although its sequence number does not continue those of the last batch:
-- The log does not know the producer. It may have deleted the producer's older batches, so it accepts any sequence
-  number.
-- The batch has a newer epoch than the producer's last batch. Its sequence number must then be 0.
-- The batch contains committed offsets, and the broker itself has written it. The broker writes such batches without
-  sequence numbers.
+Usually, the sequence number of a new batch must follow the last sequence number of the producer's last batch.
+The log does not require this in three cases:
+- The log does not know the producer. It may have deleted the producer's older batches, so it accepts any
+  sequence number.
+- The batch has a newer epoch than the producer's last batch. The sequence number of the new batch must then be
+  0.
+- The batch contains committed offsets, and the broker itself has written it. The broker writes such batches
+  without sequence numbers.
 
 For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
 19 arrives again, it is a duplicate. A batch that begins with 20 is appended. A batch that begins with 30 is refused,
@@ -258,9 +260,12 @@ class ProducerState:
         return AbortedTransaction(producer_id, first_offset, offset, next(still_open, offset + 1))
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Update the state for a batch read from the log. For an abort marker, return its transaction index entry.
+        """Update the state of the producers for a batch that the broker has read from the log.
 
-        Raises KafkaError if the record of a control batch is not a marker.
+        If the batch is a marker that aborts an open transaction, return the entry of this transaction for the
+        transaction index. For every other batch, return None.
+
+        Raises KafkaError if the record of a control batch cannot be decoded.
         """
         if not batch.is_control:
             self.add_batch(batch, batch.base_offset, self._loaded_at)

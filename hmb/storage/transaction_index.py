@@ -16,9 +16,12 @@ transaction's marker. An entry has 34 bytes, and the entries have the order of t
     last offset          int64   the offset of the marker
     last stable offset   int64   all transactions with records below it had ended when the marker was written
 
-The response to a fetch of the offsets from `start` to `end` contains the records at these offsets. It also lists the
-aborted transactions that have records at these offsets. For each of these transactions, the client skips the producer's
-records from `first offset` up to the marker.
+A consumer fetches the records at the offsets from `start` up to `end` - 1. The response also lists the aborted
+transactions that have records at these offsets. For each of these transactions, the list contains the producer
+id and the transaction's first offset.
+
+The consumer skips the records of this producer from the first offset on. It stops skipping when it reads the
+marker that ends the producer's transaction.
 
 The broker searches for the aborted transactions that have records at offsets from `start` up to `end` - 1. The
 marker of a transaction comes after its records. So the search begins with the first marker at or after `start`,

@@ -14,7 +14,11 @@ Seconds = float | str | timedelta  # a number of seconds, or a text with a unit,
 
 
 def seconds(name: str, value: Seconds) -> float:
-    """Return a time as a number of seconds. Raises FaultError; the message contains `name`."""
+    """Return a time as a number of seconds. For example, return 0.5 for the text `500ms`.
+
+    The time `value` can be a number of seconds, a text with a unit, or a `timedelta`. For any other value, the
+    function raises FaultError. The error message contains `name`, the name of the argument.
+    """
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, str) and is_duration(value):

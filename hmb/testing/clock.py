@@ -211,7 +211,7 @@ class ManualClock:
 def _pause(interval: int, left: int) -> int:
     """Return how long (ms) a periodic task waits for its next run, while `advance` moves the clock.
 
-    `left` is the time (ms) by which `advance` must still move the clock. The wait is never shorter than `interval`,
-    which is the usual wait of the task.
+    A task usually waits for `interval` (ms). The number `left` is the rest of the time (ms) that `advance` must
+    move the clock. The result is `left` divided by PARTS, but at least `interval`.
     """
     return max(interval, left // PARTS)

@@ -96,9 +96,9 @@ class DiskFaults:
         self.directory = server.data_dir.resolve()
 
     def detach(self) -> None:
-        """Disconnect the faults from a broker that stops.
+        """Forget the broker's server, because the broker stops. The list of faults does not change.
 
-        The faults remain, and apply to the same files after the broker's next start.
+        After the broker's next start, the faults apply to the broker's files again.
         """
         self._server = None
 

@@ -20,7 +20,7 @@ class FaultError(HmbError, ValueError):
 
 
 class NameNotFound(HmbError, ValueError):
-    """An error for a name that is not the name of an API or an error code.
+    """An error for an unknown name: no API has this name, and no error code has it.
 
     The message suggests the most similar name.
     """

@@ -67,8 +67,8 @@ class RecordedRequest:
 class RequestRecord:
     """The last 1,000 requests that a broker has handled, from the oldest to the newest. Thread-safe.
 
-    A record supports `len`, iteration and integer indexes, like a list. When it is full, each new request replaces
-    the oldest one. `dropped` counts the requests that were replaced.
+    Like a list, a `RequestRecord` supports `len`, iteration and integer indexes. If it already contains 1,000
+    requests, each new request replaces the oldest request. `dropped` is the number of replaced requests.
     """
 
     def __init__(self, layers: HandlerLayers) -> None:

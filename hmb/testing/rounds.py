@@ -31,7 +31,10 @@ from hmb.testing.stored_records import batches_from
 
 
 def run_retention(server: BrokerServer) -> dict[TopicPartition, int]:
-    """Delete expired segments. Return, for each changed partition, by how much its log start offset has increased."""
+    """Delete expired segments. Return how far the log start offset of each changed partition has moved.
+
+    For example, the log start offset of a partition moves from 100 to 250. The result for this partition is 150.
+    """
     with server.housekeeping_paused():
         return _differences(server, server.logs.expire, lambda log: -log.log_start_offset)
 

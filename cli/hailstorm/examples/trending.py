@@ -42,7 +42,11 @@ Counted = tuple[str, int]
 
 
 def words(line: str) -> Iterable[Counted]:
-    """Return (word, 1) for each word in the line. Leave out words of fewer than four letters and COMMON words."""
+    """Return a tuple (word, 1) for each word in the line.
+
+    Words with fewer than four letters are left out. The words in the set `COMMON`, for example "also", are left
+    out as well.
+    """
     return [(word, 1) for word in WORD.findall(line.lower()) if word not in COMMON]
 
 

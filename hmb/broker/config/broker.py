@@ -70,7 +70,9 @@ LOG_DEFAULTS = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 # A time setting has one name for each unit: for example, log.retention.hours, log.retention.minutes and
-# log.retention.ms. TIMES maps each name with a larger unit to the name in ms, and to the length of the unit in ms. So
+# log.retention.ms. For each name with a unit larger than ms, TIMES contains the name of the same setting in ms, and a
+# factor.
+# For example, the factor of log.retention.hours is 3,600,000, because an hour has 3,600,000 ms. So
 # log.retention.hours=2 means log.retention.ms=7200000.
 #
 # A user can set log.retention.hours and log.retention.ms at the same time. The broker then uses the value in ms, the

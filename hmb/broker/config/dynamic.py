@@ -27,11 +27,12 @@ to one setting, in different units, so Kafka calls the two values *synonyms*. If
 the response contains both synonyms. The first synonym is the current value, `log.retention.ms=5000`. The second synonym
 is the default, `log.retention.hours=168`.
 
-The synonyms of a setting are its values from all sources. A client requests a setting under one of its names. Kafka's
-response begins with the first synonym that has this name, and leaves out the synonyms before it. For example, a client
-has set `log.retention.ms=5000`, and the default of the same setting is `log.retention.hours=168`. If a client requests
-`log.retention.hours`, the response contains only the synonym `log.retention.hours=168`. It leaves out
-`log.retention.ms=5000`, because this synonym has another name.
+A client requests a setting under one of its names. Each synonym of the setting (a name with a value) has one of these
+names. Kafka's response begins with the first synonym that has the requested name, and leaves out the synonyms before
+it.
+
+For example, a setting has two synonyms, in this order: `log.retention.ms=5000` and `log.retention.hours=168`. If a
+client requests `log.retention.hours`, the response contains only `log.retention.hours=168`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,11 @@ from hmb.protocol.enums import INT32_MAX
 
 
 class LimitsConfig(Settings):
-    """The settings with which a broker limits its clients. Times are in the unit that a setting's name ends with."""
+    """The settings with which a broker limits its clients.
+
+    The end of a setting's name shows the unit of a time. For example, the value of `connections.max.idle.ms` is in
+    ms.
+    """
 
     max_connections: int = _dynamic(
         "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX,

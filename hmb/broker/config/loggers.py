@@ -32,7 +32,10 @@ class Loggers:
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """Each logger that has its own level, with this level. All other loggers inherit the level of their parent."""
+        """The levels of all loggers that have a level of their own, by the name of the logger.
+
+        A logger without its own level inherits the level of its parent, and this mapping does not contain it.
+        """
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
     def entries(self) -> Iterator[ConfigDescription]:

@@ -61,8 +61,10 @@ class ConfigStore:
         """Replace settings in the file `configs.json`. Raises OSError.
 
         Each argument contains all settings of one kind: of brokers, of groups, or of client metrics. If an argument is
-        None, the file keeps its settings of this kind. The file does not contain brokers, groups and client metrics
-        without settings.
+        None, the file keeps its settings of this kind.
+
+        The function leaves out every name that has no settings. For example, `groups={"a": {}}` adds nothing to the
+        file.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

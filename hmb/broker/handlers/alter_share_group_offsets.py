@@ -2,10 +2,11 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
-Behavior: the group then reads each partition from its new start offset. The broker deletes the delivery states of all
-    records at or above this offset, so the group also receives acknowledged records again. If the group has never read
-    a partition, the broker adds this partition to the group. If the group does not exist, the broker creates a share
-    group without members. If the group has members, the broker changes nothing, and the error is NON_EMPTY_GROUP.
+Behavior: the request contains a new start offset for each partition. The group continues to read at this offset. The
+    broker deletes the delivery states of all records at or above this offset, so the group also receives acknowledged
+    records again. If the group has never read a partition, the broker adds this partition to the group. If the group
+    does not exist, the broker creates a share group without members. If the group has members, the broker changes
+    nothing, and the error is NON_EMPTY_GROUP.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

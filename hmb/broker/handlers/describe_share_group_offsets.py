@@ -5,8 +5,9 @@ Permissions: DESCRIBE on each group, and on each topic.
 Behavior: if the list of topics is null, the response contains all share-partitions of the group. If the group has
     never read a partition, the start offset of this partition is -1. If the group is not a share group, the
     response contains the error GROUP_ID_NOT_FOUND for it.
-Version notes: version 1 adds the lag: the number of records from the start offset on that the group has not yet
-    processed. While the start offset is unknown, the lag is -1.
+Version notes: version 1 adds the lag of each partition. The lag is the number of records that the group has not yet
+    processed, counted from the start offset to the end of the partition. If the start offset is unknown, the lag is
+    -1.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -4,9 +4,9 @@ Versions: 1-2; all use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
 Behavior: each acknowledgement changes the delivery states of a range of records (coordinator/share/states.py). The
     broker sends the response after the changes are on disk. A member can acknowledge a record only while it holds the
-    record's lock. If, for example, the lock has timed out, the partition gets the error INVALID_RECORD_STATE. The
-    broker then changes the state of no record in this partition. The epoch -1 closes the share session, and releases
-    all records that the member has acquired.
+    record's lock. For example, if the lock of one record has timed out, the partition of this record gets the error
+    INVALID_RECORD_STATE. The broker then leaves the states of all records in this partition unchanged. A request with
+    the epoch -1 closes the share session, and releases all records that the member has acquired.
 Version notes: version 2 adds the type Renew, which extends the acquisition lock.
 Left out: nothing. HMB supports the whole API.
 """

@@ -78,8 +78,8 @@ def handle(
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
     """Put the offsets into the queue of records that are written to `__consumer_offsets`. Raises KafkaError.
 
-    The `with` statement holds the lock of the transactional id. No other thread can therefore commit or abort the
-    transaction while this function adds the offsets.
+    While the function adds the offsets to the queue, it holds the lock of the transactional id
+    (`transactions.writing`). No other thread can commit or abort the transaction during this time.
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     check_group_id(request.group_id)

@@ -45,9 +45,10 @@ def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFea
 
 
 def _check(update: Update) -> None:
-    """Raise INVALID_UPDATE_VERSION if the update asks for anything but the present version of a known feature.
+    """Check that the update leaves a known feature at its present version.
 
-    An unknown upgrade type raises the same error.
+    Raises INVALID_UPDATE_VERSION if the feature is unknown, if the requested version is not the present version, or
+    if the upgrade type is unknown.
     """
     if update.upgrade_type not in set(UpgradeType):
         why = f"the upgrade type is {update.upgrade_type}: must be 1, 2 or 3"

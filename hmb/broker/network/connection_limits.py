@@ -96,10 +96,11 @@ class ConnectionLimits:
         return "max.connections.per.ip reached" if self._by_address[address] >= address_limit else None
 
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
-        """Count a new connection and return 0, or return how long (ms) the connection must wait.
+        """Return the time (ms) that a new connection must wait, or 0 if it can continue at once.
 
-        The connection must wait if the rate of new connections is too high. It is then not counted. After the wait, the
-        server must call this method again for the same connection.
+        If the method returns 0, it has counted the connection. If the rate of new connections is too high, the method
+        returns a time greater than 0, and does not count the connection. After this time, the server must call the
+        method for the same connection again.
         """
         rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
         limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]

@@ -58,7 +58,11 @@ class Listener(NamedTuple):
 
 
 def real_settings(properties: Mapping[str, str], listeners: Iterable[Listener], directory: Path) -> dict[str, str]:
-    """Return `properties` with the broker's data directory and, if they are missing, its advertised addresses."""
+    """Return a copy of `properties` in which `log.dirs` and `log.dir` contain the path `directory`.
+
+    If `properties` has no setting `advertised.listeners`, the function adds this setting. The value contains the
+    advertised addresses of `listeners`.
+    """
     advertised = ",".join(f"{listener.name}://{listener.advertised}" for listener in listeners)
     directories = dict.fromkeys(("log.dirs", "log.dir"), str(directory))
     return {"advertised.listeners": advertised, **properties, **directories}

@@ -67,11 +67,12 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
     """Return an invented credential, a *decoy*, for a user who does not exist. No password matches it.
 
-    The decoy has one of the shapes in `shapes`. A shape consists of the number of iterations, and the length and
-    the form of the salt. A client sees them during the login. If a user name had another shape in the next login,
-    the client would know that the user does not exist. The function therefore returns the same shape for the same
-    name, as long as `shapes` stays the same. When users are added or removed, `shapes` may gain or lose a shape.
-    Most names then still keep their shape.
+    A client sees the salt and the number of iterations during a login. If they looked different in two logins with
+    the same name, the client would know that the user does not exist.
+
+    The function therefore selects one of `shapes` for each name. A shape is a number of iterations, and a length
+    and a form of the salt. With the same `shapes`, a name always gets the same shape. If an administrator adds or
+    removes users, `shapes` can change. Most names still keep their shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

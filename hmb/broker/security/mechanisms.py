@@ -20,7 +20,10 @@ from hmb.security.scram import SCRAM_MECHANISMS
 def mechanisms_of(
     security: ListenerSecurity, store: SecurityStore, tokens: DelegationTokens
 ) -> dict[str, Callable[[], Exchange]]:
-    """Return, for each mechanism of a listener, a function that begins a login with this mechanism."""
+    """Return a dictionary that contains each mechanism of a listener, for example PLAIN.
+
+    The value of a mechanism is a function that begins a login with this mechanism.
+    """
     exchanges: dict[str, Callable[[], Exchange]] = {PLAIN_MECHANISM: partial(PlainExchange, security.plain_users)}
     for name, mechanism in SCRAM_MECHANISMS.items():
         exchanges[name] = partial(ScramExchange, mechanism, partial(users.find, store), tokens.find)

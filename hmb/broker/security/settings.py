@@ -52,8 +52,9 @@ RESTRICTING = re.compile(
 )
 JAAS = "sasl.jaas.config"
 SESSION = "connections.max.reauth.ms"  # can have a value for each listener, and for each mechanism of a listener
-# Users may set this number of threads for one listener. HMB ignores it, because it has one thread per connection. The
-# setting does not restrict access, so the broker starts anyway.
+# The broker does not start if a listener has an unknown setting, because such a setting may restrict access. HMB does
+# not use `num.network.threads`, because it has one thread per connection. But this setting does not restrict access, so
+# the broker ignores it and starts.
 NO_EFFECT = {"num.network.threads"}
 MECHANISM_NAME = re.compile(rf"(?P<mechanism>{'|'.join(MODULES).lower()})\.(?P<base>.+)")
 AUTHORIZATION_NAMES = [key.name for key in AUTHORIZATION]
@@ -170,9 +171,13 @@ def _security_of(name: str, protocol: SecurityProtocol, properties: Mapping[str,
 def _session_of(listener: str, mechanism: str, properties: Mapping[str, str]) -> float:
     """Return for how many seconds a login is valid, or 0 if there is no limit.
 
-    The setting `connections.max.reauth.ms` can be set for all logins, for a listener, for a mechanism, and for a
-    mechanism on one listener. If it has several of these values, a later one in this list has precedence over an
-    earlier one.
+    Users set this time in ms with the setting `connections.max.reauth.ms`. If the setting has several values, the
+    function uses the first of these values that exists:
+
+    1. the value for this mechanism on this listener
+    2. the value for this mechanism
+    3. the value for this listener
+    4. the value for all logins
     """
     prefixes = ["", f"listener.name.{listener.lower()}.", *_mechanism_prefixes(listener, mechanism)]
     given = [prefix + SESSION for prefix in prefixes if prefix + SESSION in properties]

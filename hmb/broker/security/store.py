@@ -57,11 +57,13 @@ class SecurityState:
 
     @cached_property
     def credential_shapes(self) -> Mapping[int, list[CredentialShape]]:
-        """The shapes of the stored credentials, by login mechanism. The broker computes them at the first login.
+        """The shapes of the stored credentials, by login mechanism.
 
-        A shape is the number of iterations, and the form and the length of the salt. Clients see both during a login.
-        The broker invents a credential, called a decoy, for each unknown user (decoys.py). Decoys have the same shapes,
-        so that a client cannot recognize them.
+        The shape of a credential consists of the number of iterations, and the form and the length of the salt. A
+        client sees these three values during a login.
+
+        If a client logs in as an unknown user, the broker invents a credential, called a decoy (decoys.py). The decoy
+        has the shape of a stored credential. Otherwise, the client would know that the user does not exist.
         """
         from hmb.broker.security.decoys import shapes_of  # This import loads OpenSSL, which takes 3 ms.
 

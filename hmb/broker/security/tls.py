@@ -129,8 +129,8 @@ class TlsSocket(ssl.SSLSocket):
     def send(self, data: Any, flags: int = 0) -> int:
         """Encrypt and send bytes from the beginning of `data`. Return how many bytes were sent.
 
-        If the client reads too slowly and no byte can be sent before the timeout, raises BlockingIOError. A plain
-        socket with the option SO_SNDTIMEO raises the same error, so the caller handles both sockets in the same way.
+        The method raises BlockingIOError if it cannot send any byte before the timeout, because the client reads too
+        slowly. A plain socket with the option SO_SNDTIMEO raises the same error.
         """
         try:
             return super().send(memoryview(data)[:MAX_ENCRYPTED_AT_ONCE])

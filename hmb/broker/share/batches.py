@@ -43,10 +43,13 @@ class StoredBatches:
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
     """Find the next batches of a log, and return their offsets and their positions in the file.
 
-    The first batch is the one that contains `offset`. Further batches follow until they cover the offset
-    `offset + records - 1`. They end earlier at the end of the segment, or if more batches would exceed `max_bytes`.
+    The first batch in the result contains `offset`. The last batch in the result contains the offset `offset +
+    records - 1`. The result has fewer batches if the segment ends earlier, or if more batches would exceed
+    `max_bytes` bytes.
 
-    If `committed` is true, read only below the last stable offset, and find the batches of aborted transactions.
+    If `committed` is true, the function reads only below the last stable offset, and finds the batches of aborted
+    transactions.
+
     Return None if the log has no records at or after `offset`, or has just deleted the record at `offset`. Raises
     KafkaError.
     """

@@ -68,7 +68,7 @@ class ClientInstance:
 
 
 class ClientTelemetry:
-    """The client instances of a broker. Thread-safe."""
+    """The clients that send their metrics to a broker, and when each client may send them. Thread-safe."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         """The function `settings` returns the current settings of all subscriptions."""

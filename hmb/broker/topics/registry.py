@@ -119,7 +119,10 @@ class Topics:
         return self.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Set new log start offsets for several partitions, and sync them to disk. Raises KAFKA_STORAGE_ERROR."""
+        """Set new log start offsets for several partitions, and sync them to disk.
+
+        Raises KAFKA_STORAGE_ERROR if the offsets cannot be written to disk.
+        """
         try:
             self._logs.delete_records(starts)
         except OSError as error:
@@ -234,10 +237,10 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # An error has occurred, so delete the new partitions that already exist. The broker first gives their
-            # directories new names, which contain an id. If it crashes during the deletion, its next start deletes all
-            # partitions of the topic with this id. With the topic's own id, this would also delete the older partitions
-            # of the topic. So the new names contain a random id.
+            # An error has occurred, so the broker deletes the new partitions that it has already created. It first
+            # renames each directory. The new name contains an id. If the broker crashes during the deletion, its next
+            # start deletes all partitions of the topic that has this id. The topic may have older partitions, which
+            # must remain. So the new names contain a random id instead of the topic's id.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left
@@ -280,7 +283,13 @@ class Topics:
             return outcomes
 
     def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
-        """Return a topic's own settings in their normal form, and all settings of its logs. Raises INVALID_CONFIG."""
+        """Check the settings of a topic. Return these settings, and the complete settings of the topic's logs.
+
+        The first result contains the settings in `configs` in a uniform spelling, for example `true` for `TRUE` and `7`
+        for `07`. The second result also contains a default value for each setting that is not in `configs`.
+
+        Raises INVALID_CONFIG if a setting is not valid.
+        """
         try:
             settings = log_config(configs, self._default)
             check_consistency(settings)
@@ -302,8 +311,11 @@ class Topics:
     def delete(self, topics: Sequence[Topic], forget: Forget = lambda ids: None) -> list[KafkaError | None]:
         """Delete several topics with all their records.
 
-        When the topics are deleted, the method calls `forget`, which removes other data about these topics, for example
-        their committed offsets. After that, the method removes the topics' files. This can take a long time.
+        The method works in three steps:
+
+        1. It marks the topics as deleted on disk, and removes them from the broker's table of topics.
+        2. It calls the function `forget`, which removes other data about the topics, for example committed offsets.
+        3. It removes the topics' files, which can take a long time.
 
         Return a list that contains an error or None for each topic. The errors are UNKNOWN_TOPIC_OR_PARTITION and
         KAFKA_STORAGE_ERROR.
@@ -346,7 +358,11 @@ class Topics:
 
 
 def _log_configs(stored: Mapping[str, StoredTopic], default: LogConfig, path: Path) -> dict[str, LogConfig]:
-    """Return the settings of the logs of each stored topic. Raises DataDirectoryError if the file contains an error."""
+    """Return a dict: topic name -> the settings of the topic's logs.
+
+    The mapping `stored` contains the topics from the file `path`. The settings in `default` apply to each topic
+    that does not override them. Raises DataDirectoryError if a setting in the file is not valid.
+    """
     try:
         return {name: log_config(topic.configs, default) for name, topic in stored.items()}
     except ConfigError as error:

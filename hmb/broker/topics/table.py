@@ -85,5 +85,5 @@ class TopicTable:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and {other.name!r} differ only in . and _")
 
     def stored(self) -> dict[str, StoredTopic]:
-        """Return, for each topic in the table, its entry for the file topics.json."""
+        """Return a dict: topic name -> the data about the topic that the file topics.json contains."""
         return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}

@@ -90,8 +90,8 @@ def describe_cluster(brokers: Brokers) -> ClusterDescription:
 def describe_versions(brokers: Brokers) -> dict[Node, BrokerVersions]:
     """Return the versions that each broker supports for each API.
 
-    Brokers before Kafka 0.10 cannot report their versions. For such a broker, the method returns the versions that
-    Kafka 0.8.2 or Kafka 0.9 supports.
+    Brokers before Kafka 0.10 cannot report their versions. If such a broker answers a ListGroups request, the
+    method returns the versions of Kafka 0.9. Otherwise, it returns the versions of Kafka 0.8.2.
     """
     described = {}
     for node in brokers.nodes():

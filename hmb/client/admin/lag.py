@@ -186,15 +186,16 @@ def _timestamps(brokers: Brokers, offsets: Mapping[TopicPartition, int]) -> dict
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Fetch from up to 100 partitions. Store the timestamp of each partition's first record in `found`.
+    """Fetch from up to 100 partitions, and search each of these partitions for a record.
 
-    `wanted` contains the offset in each partition at which the search begins. The search in a partition ends at the
-    first record, at an error, or at the end of the log. Return the partitions in which the search has not ended,
-    with the offsets at which it continues.
+    The mapping `wanted` contains, for each partition, the offset at which the search for a record begins. The
+    search in a partition ends when the function finds a record or an error, or reaches the end of the log. If the
+    record has a timestamp, the function stores the timestamp in the dict `found`.
 
-    The caller repeats this function until no partition is left. This loop always ends. If the first partition in a
-    request has data, a broker always returns some of this data. Each call therefore finishes the first partition,
-    or increases its offset.
+    Return the partitions in which the search must continue, and the offsets at which it continues.
+
+    The caller repeats this function until the result is empty. Each call ends the search in the first partition of
+    `wanted`, or increases the offset of this partition. So the repetition always ends.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

@@ -1,12 +1,17 @@
 """The consumer: it fetches batches from brokers before the application asks for their records.
 
-The problem: an application could process all fetched records before the consumer fetches the next records. But then
-the application would often wait for the network. So the consumer always keeps one request to each leader in flight,
-even while the application processes records. The consumer has no extra thread for this: `poll` sends the next
-request, and the leader prepares the response in the meantime. The consumer reads a response only after the
-application has received all buffered records, so a slow application does not fill the memory. The drawing shows the
-objects that a call of `poll` uses. Before this call, the application has read the records up to offset 12. The
-consumer has already fetched the records up to offset 19:
+The problem: if the consumer sent its next request only after the application has processed all fetched records, the
+application would often wait for the network.
+
+The idea: the consumer always keeps one request to each leader in flight, even while the application processes
+records. The consumer has no extra thread for this. The method `poll` sends the next request, and the leader prepares
+the response while the application works.
+
+The consumer reads a response only after the application has received all buffered records. So the memory does not
+fill up if the application is slow.
+
+The next drawing shows the objects that one call of `poll` uses. Before this call, the application has received the
+records up to offset 12, and the consumer has fetched the records up to offset 19:
     poll()
       GroupReading      learns from the group which partitions to read, and from which committed offsets
       Discovery         finds the topics and partitions of the subscription

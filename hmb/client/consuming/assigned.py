@@ -33,9 +33,9 @@ class AssignedPartitions:
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Set the position of a partition to `offset`.
 
-        If the log does not contain this offset, the next `poll` raises an error. A consumer with a group can avoid this
-        error with its setting `offset`. If this setting is not a number but, for example, "earliest", the consumer
-        continues there.
+        If the log does not contain this offset, the next `poll` normally raises an error. But a consumer in a group
+        raises no error if its setting `offset` is, for example, "earliest". It then continues at the earliest record.
+        If the setting is a number, `poll` raises the error.
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"

@@ -125,13 +125,17 @@ class FetchRequestData(NamedTuple):
 
 
 class FetchSessionHandler:
-    """The fetch session with one leader. It does not send or receive anything itself.
+    """The fetch session with one leader. This object does not send or receive anything itself.
 
-    - The fetcher calls `next` before each request, and `completed` after it has handled a response without an
-      error. If the fetcher does not call `completed`, the next request is a full fetch.
-    - `_known` contains all partitions that the consumer wanted to fetch at its previous request. This request
-      itself may name only some of them. If the epoch of the next request (`_epoch`) is above 0, the leader's
-      session contains exactly these partitions.
+    - The fetcher calls `next` before each request. It calls `completed` after it has handled a response without an
+      error. If the fetcher does not call `completed`, the next request names all partitions (a full fetch).
+
+    - `_known` contains all partitions that the consumer read at the time of its previous request. For example, the
+      consumer reads 1,000 partitions, and the previous request named only the 3 partitions that had changed.
+      `_known` then contains 1,000 partitions.
+
+    - `_epoch` is the number of the next request in the session. If it is above 0, the leader has stored exactly the
+      partitions in `_known`.
     """
 
     def __init__(self) -> None:
@@ -155,10 +159,9 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # `_epoch` is the epoch of the next request. If the present request fails, the next request must name all
-        # partitions again. INITIAL_SESSION_EPOCH stands for such a request, so `_epoch` gets this value before the
-        # present request is sent. If the request succeeds, the method `completed` sets `_epoch` to the session's next
-        # epoch.
+        # `_epoch` is the epoch of the next request. The value INITIAL_SESSION_EPOCH means that the next request must
+        # name all partitions, as is necessary after a failed request. The code sets this value before each request is
+        # sent. If the request succeeds, the method `completed` replaces the value by the next epoch of the session.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

@@ -245,10 +245,12 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Wait until a response begins to arrive or its deadline has passed. Return the leader for this response.
+        """Wait until a leader begins to send a response, or a response is overdue. Return this leader.
 
-        Return None if neither happens within `timeout` seconds. Also return None earlier, if it is time to fetch a
-        partition again after an error.
+        A response is overdue if the deadline of its request has passed.
+
+        Return None if the method has waited for `timeout` seconds without such an event. Return None earlier if, after
+        an error, it is time to fetch a partition again.
         """
         now = time.monotonic()
         if not self._in_flight:

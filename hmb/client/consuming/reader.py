@@ -1,4 +1,4 @@
-"""The partition reader of a consumer reads the partitions that the consumer has added.
+"""The partition reader fetches records for a consumer, and stores the consumer's position in each partition.
 
 The reader reads a partition from the call of `add` until the call of `remove`. An argument of `add` says where reading
 starts, for example at "latest". The reader stores a `Position` for each partition: the offset of the next record. The

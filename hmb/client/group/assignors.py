@@ -147,12 +147,15 @@ def _all_partitions(members: list[SubscribedMember], counts: Counts) -> list[Top
 def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assignment:
     """Return the partitions that each member may keep.
 
-    A member may keep a partition that it owned before the rebalance under three conditions:
+    A member may keep a partition that it owned before the rebalance if all three conditions are true:
 
     - The partition exists.
+
     - The member still reads the partition's topic.
-    - No other member reports that it received the partition in the same generation as this member, or in a later
-      generation (KIP-792).
+
+    - No other member reports the same partition with an equal or higher generation (KIP-792). For example, member A
+      reports that it received partition 0 in generation 5, and member B reports generation 4. Then only A may keep
+      partition 0.
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}

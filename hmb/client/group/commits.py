@@ -187,11 +187,11 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds. If `timeout` is None, they end after `request_timeout` seconds. If the
-        connection was lost, they end after `reconnect_for` seconds, if this time is shorter.
+        The retries end after `timeout` seconds. If `timeout` is None, the limit is `request_timeout` seconds. After a
+        lost connection, the retries end after `reconnect_for` seconds if `reconnect_for` is shorter than the limit.
 
-        The argument of `attempt` is the time limit of this call, in seconds. It is the time that remains of `timeout`
-        (or `request_timeout`), but at least `shortest`. It does not depend on `reconnect_for`.
+        The method passes to `attempt` the number of seconds that this call may take. This number is the rest of the
+        limit, but at least `shortest`. It does not depend on `reconnect_for`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit

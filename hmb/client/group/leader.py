@@ -4,9 +4,11 @@ The coordinator names one member as the leader of a generation. The leader recei
 The leader looks up the number of partitions of each subscribed topic, calls the assignor, and sends the assignments in
 SyncGroup.
 
-The leader looks up the numbers of partitions again at regular intervals. If the number of partitions of a topic has
-changed, the leader starts a rebalance. While a topic does not exist yet, the leader looks up the numbers every
-`heartbeat_interval` seconds.
+At regular intervals, the leader looks up how many partitions each topic has. If a topic has gained or lost
+partitions, the leader starts a rebalance.
+
+While one of the subscribed topics does not exist, the leader repeats the lookup every `heartbeat_interval`
+seconds.
 """
 
 from __future__ import annotations

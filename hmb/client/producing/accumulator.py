@@ -117,11 +117,11 @@ class Accumulator:
     ) -> None:
         """Add several records of a `send_many` call to the last batches of their partitions.
 
-        `rows` contains the records. They are a part of the list that the application has passed to `send_many`.
-        `number` is the index of the first of them in this list.
+        The list `rows` contains the records. The parameter `number` is the index of the first record of `rows` in the
+        list that the application has passed to `send_many`.
 
-        The records can go to several batches. For each of these batches, the method appends one `BatchSlice` to
-        `slices`. It shows which values of the list are in the batch.
+        The records can go to several batches. For each of these batches, the method appends a `BatchSlice` to the list
+        `slices`. A `BatchSlice` contains the indexes of the records that are in the batch.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:

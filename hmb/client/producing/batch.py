@@ -61,16 +61,21 @@ class SenderQueues:
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """The queue of one partition. It contains the batches that are not completed yet: neither delivered nor failed.
+    """The queue of one partition. It contains the batches that are neither delivered nor failed yet.
 
-    - `open` is the batch to which records can still be added, or None. An open batch is the last one in `batches`,
-      and is never in flight.
-    - `in_flight` is the number of batches in flight, and `window` is the greatest allowed value of `in_flight`.
-      While `window` is above 0, the batches in flight are the first batches in `batches`.
-    - After a batch has failed, `window` is 0 until no batch is in flight. Until then, no further batch is sent. The
-      failed batch stays in `batches`, but it is not in flight. The batches after it can still be in flight.
-    - `sender_queues` belongs to the thread that is the *owner* of this queue. The owner sends the batches, or looks
-      up the leader of the partition. `sender_queues` contains all queues of the owner that have batches.
+    - `open` is the batch to which records can still be added, or None. It is the last batch in `batches`, and is
+      never in flight.
+
+    - `in_flight` is the number of batches in flight. `window` is the largest allowed value of `in_flight`. For
+      example, if `window` is 5 and `in_flight` is 3, the first 3 batches in `batches` are in flight.
+
+    - After a batch has failed, `window` is 0 until no batch is in flight. During this time, no other batch is sent.
+      The failed batch stays in `batches`, but is not in flight.
+
+    - Only one thread sends the batches of a queue. This thread is the *owner* of the queue. If the leader of the
+      partition is unknown, the owner looks up the leader.
+
+    - `sender_queues` contains all queues that have batches and the same owner as this queue.
 
     Several threads use `sender_queues`, `batches`, `open` and `max_size`, so the accumulator's lock guards these
     fields. Only the owner uses `sequence`, `in_flight` and `window`, so these fields need no lock.
@@ -86,13 +91,14 @@ class PartitionQueue:
     window: int = 1  # the largest allowed value of `in_flight`
 
     def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:
-        """Seal the batches that can be sent now, and add them to `due`. The caller holds the accumulator's lock.
+        """Add the batches that can be sent now to `due`. The caller holds the accumulator's lock.
 
-        Return the time (`time.monotonic()`) at which the next batch of the queue can be sent. Return infinity if no
-        time is known, for example because the producer must first receive a response.
+        Only the newest batch of the queue, the open batch, can still accept records. If the method adds the open batch
+        to `due`, this batch accepts no more records. While an earlier batch is in flight, the open batch is not sent,
+        so that it can collect more records.
 
-        The open batch is the batch that still accepts records. While an earlier batch of the queue is in flight, the
-        open batch is not sent, so that it can collect more records.
+        Return the time (`time.monotonic()`) at which the next batch can be sent. Return infinity if no time is known,
+        for example because the producer must first receive a response.
         """
         taken = self.in_flight
         while taken < min(self.window, len(self.batches)):

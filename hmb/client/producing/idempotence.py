@@ -15,14 +15,24 @@ For example, a producer sends a batch of ten records with the sequence numbers 0
 producer sends the batch again. The broker remembers that it has already written a batch of this producer with the
 numbers 0 to 9. It therefore does not write the copy, and answers with the offset of the batch in the log.
 
-Two problems arise when the producer gives a batch up. First, the sequence numbers of this batch are missing, so the
-broker would reject all later batches. Second, a copy of the batch may still be on its way to the broker, and the broker
-may write this copy later.
+When the producer gives up a batch, two problems arise:
 
-A new *producer epoch*, a number in each batch, solves both problems (KIP-360). For the next batch of the
-partition, the producer increases the epoch by one, and begins again with the sequence number 0. The broker then
-does not wait for the missing numbers. If a copy of the old batch arrives late, the broker rejects the copy,
-because its epoch is too low. The producer increases the epoch itself, without a request to a broker.
+- The sequence numbers of the batch are missing, so the broker would reject all later batches.
+
+- A copy of the batch may still be on its way to the broker. The broker may write this copy later, although the
+  producer has reported an error to the application.
+
+A number in each batch, the *producer epoch*, solves both problems.
+
+After the producer has given up a batch, it can begin a new *producer epoch* (KIP-360). The epoch is a number in
+each batch. The producer increases the epoch by one, and gives the sequence number 0 to the next record of the
+partition.
+
+The broker accepts the sequence number 0 in a new epoch. So it does not wait for the sequence numbers of the
+batch that the producer has given up. If a copy of this batch arrives late, the broker rejects the copy, because
+its epoch is too low.
+
+The producer increases the epoch without a request to a broker.
 
 If the broker has certainly rejected a batch, the producer can give up the batch without a new epoch. No copy of
 the batch can be written later. So the next batch gets the sequence numbers of the rejected batch.
@@ -32,15 +42,21 @@ batch are missing in the log. The broker then also rejects the later batches, be
 numbers first. All these batches stay in the producer's queue. Let A be the first batch that failed: the broker has
 rejected it, or the broker's response is lost. There are four cases:
 
-- The producer sends A again. It then also sends the later batches again, with their old numbers. The broker
-  drops copies of batches that it has already written.
-- The producer splits A. The two halves together have the numbers of A, so the later batches keep their numbers.
-- The producer gives A up, and A was certainly not written. The later batches were not written either, so they
-  get new numbers.
-- The producer gives A up, but A may have been written. The later batches may then also have been written. Let B
-  be the first later batch that the broker has certainly rejected. B and all batches after B get new numbers in
-  a new epoch. The batches between A and B keep their old numbers and the old epoch. If the producer sends one
-  of them again and the broker has already written it, the broker drops or rejects the copy.
+- The producer sends the failed batch A again. It also sends all batches after A again, with their old sequence
+  numbers. The broker drops copies of batches that it has already written.
+
+- The producer splits the failed batch A into two batches. Together, they have the sequence numbers of A. So the
+  batches after A keep their sequence numbers.
+
+- The producer gives up the failed batch A, and the broker has certainly not written A. The broker has not
+  written the batches after A either. They get new sequence numbers.
+
+- The producer gives up the failed batch A, but the broker may have written A. The broker may also have written
+  batches after A. Let B be the first batch after A that the broker has certainly rejected. B and all batches
+  after B get new sequence numbers in a new epoch.
+
+  The batches between A and B keep their sequence numbers and their epoch. If the producer sends one of them
+  again and the broker has already written it, the broker drops or rejects the copy.
 
 Here is an example of the last case. The batches 1 to 4 are in flight, and the responses to 1 and 2 get lost. The
 broker has rejected 3 and 4. The producer gives up batch 1, so A is batch 1, and B is batch 3. Batch 2 keeps its
@@ -52,22 +68,24 @@ the first one is missing. To prevent this, the producer sends one batch of a par
 broker has written it. Only then can several batches be in flight. After each change of the epoch, the producer
 begins with one batch again. Batches with different epochs are never in flight together.
 
-There is one case in which the order of batches can change. A broker forgets a producer that has sent nothing for
-a day (`producer.id.expiration.ms`). Suppose that this producer then sends two batches together. The broker may
-reject the first batch for another reason, for example because too few replicas are in sync. A moment later, this
-reason may no longer exist. The broker then writes the second batch, because it accepts any sequence number of a
-producer that it does not know. The producer sends the first batch again, so the broker writes it after the second
-one. But the broker still writes each batch only once.
+The order of two batches can change in one case. A broker forgets a producer that has sent nothing for a day
+(`producer.id.expiration.ms`). From a forgotten producer, the broker accepts any sequence number.
+
+For example, a forgotten producer sends the batches A and B together. When A arrives, too few replicas are in
+sync, so the broker rejects A. When B arrives, enough replicas are in sync, so the broker writes B. The producer
+then sends A again, and the broker writes A after B. Each batch is still written only once.
 
 A broker remembers the last five batches of each producer, and can recognize only copies of these batches. The producer
 therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
 again, the producer sends the batches 2 to 5, but not batch 6.
 
-After a failure, the producer does not know which of the batches in flight the broker has written. So it may
-have to send each of them again. The broker recognizes a copy of a batch only if the batch is one of the
-producer's last five. If the producer now sent newer batches too, a batch could drop out of the last five, and
-its copy would not be recognized. The producer therefore sends only one batch at a time, and begins with the
-oldest. It does so until all batches that were in flight are completed (`PartitionQueue.window` is 1).
+After a batch of a partition has failed, the producer sends only one batch of this partition at a time,
+beginning with the oldest one. It does so until all batches that were in flight are completed
+(`PartitionQueue.window` is 1).
+
+The producer does not know whether the broker has written these batches, so it may have to send all of them
+again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the
+producer sent newer batches in the meantime, the broker would not recognize some of the copies.
 """
 
 from __future__ import annotations
@@ -207,9 +225,12 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 
 
 def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
-    """Decide which sequence numbers the next batches of a partition get after the producer has given `batch` up.
+    """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
-    `after` contains the batches of the partition that were sent after `batch`.
+    The list `after` contains the batches of the partition that were sent after `batch`.
+
+    If the broker has certainly not written `batch`, the next batch can get the same sequence numbers. If the broker
+    may have written `batch`, the function begins a new epoch of the partition.
     """
     if batch.numbers is None:
         return

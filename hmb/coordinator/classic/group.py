@@ -56,7 +56,8 @@ The group never reads the system's clock, so a test can set the time. For deadli
 the ms of a clock that never jumps. The group's journal record also contains the time of day. The group gets
 this time (ms since 1970) from the function `clock`. New member ids end with a random UUID (`uuid4`).
 
-Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-394, KIP-559, KIP-814.
+Source: the methods of Kafka's class `GroupMetadataManager` whose names begin with `classicGroup`; KIP-62,
+KIP-345, KIP-394, KIP-559, KIP-814.
 """
 
 from __future__ import annotations
@@ -161,8 +162,8 @@ class ClassicGroup:
     def _accepts_joining_member(self, member_id: str) -> bool:
         """Return whether a client may join with this member id. The limit is `group.max.size` members.
 
-        While a rebalance waits for JoinGroup requests, only members that have already joined this rebalance count
-        toward the limit. At other times, all members count. A member that already counts may always join again.
+        Normally, all members of the group count toward the limit. But while a rebalance waits for JoinGroup requests,
+        only the members that have already sent JoinGroup count. A member that counts may always join again.
         """
         if self.state.current is GroupState.EMPTY:
             return True

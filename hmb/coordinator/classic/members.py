@@ -5,9 +5,11 @@ such as "range". The group must choose a protocol that all members support. Each
 protocol in its own list, and the protocol with the most votes wins. For example, three members send the lists (range,
 sticky), (sticky, range) and (sticky, range). All members support both protocols, and "sticky" wins with two votes.
 
-With each protocol, a member also sends metadata, for example its topics. The leader reads the metadata to
-assign the partitions. The broker reads only the topics of consumers, because committed offsets for these topics
-do not expire (subscriptions.py).
+A member sends metadata with each protocol that it supports. The metadata of a consumer contains the topics that the
+consumer reads. The leader of the group needs the metadata to assign the partitions.
+
+The broker decodes the metadata only in a group of consumers. It needs the names of the topics, because the group's
+committed offsets for a topic do not expire while a member reads this topic (subscriptions.py).
 
 Each member has a member id. A *static* member has a second id, the group instance id, which stays the same after a
 restart of its client (static_members.py).

@@ -8,11 +8,11 @@ The coordinator treats these older requests differently from newer requests:
     SyncGroup version 0 to 4    The request does not contain the member's protocol, so the coordinator cannot check
                                 whether the group uses this protocol (KIP-559).
 
-For example, the leader of a Stable group is a static member. Its client restarts and sends JoinGroup. The group
-already has an assignment, so the client must not compute a new one, although it is the leader. A response of
-version 9 says so in the field `skip_assignment`. A response of version 8 does not have this field. It instead
-names the client's old member id as the leader. The client now has a new member id, so it believes that another
-member is the leader.
+For example, a static member is the leader of a Stable group. Its client restarts and sends JoinGroup. The group already
+has an assignment, so the client must not compute a new one. The response prevents this:
+- Version 9 has the field `skip_assignment`. The value true means: you are the leader, but do not assign partitions.
+- Version 8 does not have this field. The response names the member's old id as the leader. The client now has a new
+  member id, so it acts as a follower.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ The coordinator's response to a request depends on the state of the group:
     (*) A JoinGroup request starts a new rebalance if the member is new or its metadata has changed. In a Stable group,
         each JoinGroup request of the leader also starts a new rebalance. Otherwise the response contains the current
         generation.
-    (**) The request must not contain a generation. Such a request comes from a client that is not a member: it uses
-        the group only to store offsets.
+    (**) OffsetCommit succeeds only if the request contains no generation. A client sends no generation if it is not a
+        member of the group, and uses the group only to store offsets.
 
 For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
 to PreparingRebalance. The event ALL_JOINED moves the group to CompletingRebalance, and the event ASSIGNED moves it back

@@ -10,13 +10,16 @@ increases:
     assignment epoch    the group epoch for which the broker has computed the newest target assignment
     member epoch        one for each member: the assignment epoch of the target to which the member has moved
 
-A member moves to an epoch after it has given up all partitions that are not in its target assignment of this epoch.
-Other members may still own some of the partitions that it must receive. The member then *waits* for these partitions.
-The epochs and the waiting members determine the state of a group:
-    group epoch 5  >  assignment epoch 4                 Assigning: the target is outdated
-    group epoch 5  =  assignment epoch 5, a member at 4  Reconciling: the member has not moved to the target yet
-    all three epochs are 5, a member waits               Reconciling: the member does not have all its partitions yet
-    all three epochs are 5, no member waits              Stable
+A member moves to an epoch after it has given up all partitions that are not in its target assignment of this epoch. If
+other members still own partitions of this target assignment, the member then *waits* for these partitions.
+
+The state of a group depends on the group epoch, on the assignment epoch, and on the epoch of each member. For example,
+a group has two members:
+    group epoch   assignment epoch   epochs of the members   state of the group
+    5             4                  4 and 4                 Assigning: the broker must compute a new target assignment
+    5             5                  5 and 4                 Reconciling: one member has not moved to epoch 5 yet
+    5             5                  5 and 5                 Reconciling, if a member waits for partitions
+    5             5                  5 and 5                 Stable, if no member waits for partitions
 
 For example, the broker has computed the target assignment of epoch 5, and a member in epoch 4 must give up partition 2.
 The member sends a heartbeat. The response contains the assignment without partition 2, and the member stays in epoch 4.

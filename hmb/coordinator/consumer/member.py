@@ -118,10 +118,15 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch in a heartbeat. `owned` contains the partitions that the heartbeat lists.
 
-        If the heartbeat contains no list, `owned` is None. Epoch 0 (the member joins the group) and the current epoch
-        are valid. The previous epoch is valid if the heartbeat contains a list, and all partitions in it are assigned
-        to the member. The list can be empty. Such a member may have missed the response with the current epoch. In all
-        other cases, the method raises FENCED_MEMBER_EPOCH.
+        If the heartbeat contains no list, `owned` is None.
+
+        Epoch 0 (the member joins the group) and the current epoch are valid.
+
+        The member may have missed the response with the current epoch, so it may still send the previous epoch. The
+        previous epoch is valid if `owned` is not None, and the member is assigned all partitions in `owned`. `owned`
+        can be empty.
+
+        Any other epoch raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return

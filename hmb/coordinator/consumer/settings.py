@@ -1,4 +1,8 @@
-"""The settings of a KIP-848 group, and the policy for an online migration."""
+"""The settings of a KIP-848 group.
+
+One setting, `group.consumer.migration.policy`, determines whether the broker may convert a classic group with
+members to a KIP-848 group, and whether it may convert a KIP-848 group with members to a classic group.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,10 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return partition in self._owners
 
     def waits(self, member: ConsumerMember) -> bool:
-        """Return whether a member must wait, because another member still owns a partition of its target."""
+        """Return whether `member` waits for a partition that another member still owns.
+
+        The partition is in the member's target assignment: the broker wants to assign it to the member.
+        """
         missing = self.targets.get(member.member_id, frozenset()) - member.assigned.keys()
         return any(self.is_taken(partition) for partition in missing)
 

@@ -21,8 +21,8 @@ and one sync. This technique is called *group commit*. The journal has two metho
               each queue entry, in the order of the queue: it changes the coordinator's state in memory. The other
               threads find that their records are written, and return at once.
 
-The thread that writes the queue starts a new batch when the next records do not fit into the current batch. A
-queue entry that belongs to a transaction always gets a batch of its own.
+A thread writes the queue entries to the log in batches. If the records of the next queue entry do not fit into the
+current batch, the thread starts a new batch. Each queue entry that belongs to a transaction gets a batch of its own.
 
 For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.

@@ -119,10 +119,10 @@ class Journal:
         apply: Apply | None = None,
         producer: ProducerIdAndEpoch | None = None,
     ) -> QueuedRecords:
-        """Add records to the queue of the journal's partition to which `id` (for example a group id) belongs.
+        """Add records to the queue of one partition of the journal.
 
-        If `producer` is not None, the records belong to the transaction of this producer. Raises the errors of
-        `check_coordinates`.
+        `id` is, for example, a group id, and selects the partition. If the records belong to a transaction, `producer`
+        is the producer of the transaction; otherwise it is None. Raises the errors of `check_coordinates`.
         """
         return self._enqueue(QueuedRecords(self._partition(id), records, apply, producer, None))
 

@@ -1,4 +1,4 @@
-"""Makes classic groups and KIP-848 groups, and selects for each request the protocol of its group.
+"""Creates classic groups and KIP-848 groups, and converts a group from one kind to the other.
 
 Each group has a `GroupRunner`, whose field `machine` is the state machine of the group. The class of the
 machine determines the protocol of the group. If a client sends a request of another protocol, `GroupConverter`

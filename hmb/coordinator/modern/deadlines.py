@@ -1,4 +1,6 @@
-"""Stores when each member of a modern group must send its next heartbeat, and when it must have given up partitions.
+"""Stores the deadlines of a modern group's members: for the next heartbeat, and for giving up partitions.
+
+A *modern* group is a KIP-848 group, a share group or a streams group.
 
 A member can have two deadlines:
 - *Session.* A member must send its next heartbeat within the session timeout. Otherwise its session ends, and
@@ -86,7 +88,7 @@ class MemberDeadlines:
         self._revocations.clear()
 
     def last_heartbeats(self) -> dict[str, int]:
-        """Return, by member id, the time (ms) of the member's last heartbeat, which has extended its session."""
+        """Return a dict: member id -> the time (ms) of the last heartbeat of this member."""
         return {member_id: session.deadline - session.timeout for member_id, session in self._sessions.items()}
 
     def next(self) -> int | None:

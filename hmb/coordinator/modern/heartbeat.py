@@ -26,13 +26,13 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Check for each field of a heartbeat that must not be empty whether it is empty.
+    """Return a dict that shows which required fields of a heartbeat are empty.
 
-    Return a dict: error message -> whether the field is empty. For example, the item for the group id is "GroupId
-    can't be empty." -> False.
+    Each key is an error message, and each value is True if the field is empty. For example, the item "GroupId can't
+    be empty." -> True means that the group id is empty.
 
-    If `needs_member_id` is False, the member id can be empty, because older consumers send no member id in their
-    first heartbeat.
+    Older consumers send no member id in their first heartbeat. For them, `needs_member_id` is False, and the dict
+    never reports an empty member id.
     """
     return {
         "MemberId can't be empty.": needs_member_id and not request.member_id.strip(),

@@ -14,8 +14,9 @@ handles a heartbeat in two parts:
 2. `heartbeat` stores the member's subscription. If necessary, it computes a new assignment for all members. It
    returns the member's assignment.
 
-For example, member A joins and subscribes to "orders" with 2 partitions. The share coordinator creates two states. The
-assignor assigns both partitions to A. When member B joins, A keeps partition 0 and B gets partition 1.
+For example, member A joins and subscribes to the topic "orders", which has 2 partitions. The share coordinator creates
+one state for partition 0 and one for partition 1. The group assigns both partitions to A. When member B joins, A keeps
+partition 0 and B gets partition 1.
 
 Source: KIP-932; Kafka's `ShareGroup`, `GroupMetadataManager` (shareGroup...).
 """
@@ -58,10 +59,12 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
     # -- ShareGroupHeartbeat, part 1: share-partitions
 
     def uninitialized(self, request: ShareGroupHeartbeatRequest) -> list[PartitionId]:
-        """Return the partitions that the group's members subscribe to and that have no state yet.
+        """Return the subscribed partitions that have no state yet.
 
-        The result includes the partitions of the topics in `request`, although the group has not stored this
-        subscription yet. If the member leaves, the result is empty. Raises NOT_COORDINATOR if the group was deleted.
+        The subscribed topics are the topics in `request` and the topics to which the group's members already subscribe.
+        If `request` is from a member that leaves the group, the result is empty.
+
+        Raises NOT_COORDINATOR if the group was deleted.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)

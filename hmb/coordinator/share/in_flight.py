@@ -86,11 +86,11 @@ class AcquireLimits(NamedTuple):
     """The limits for one call of `acquire`: how many records a member may acquire, and for how long.
 
     - `records` is the maximum number of records that the member gets.
-    - `locks` is the maximum number of records that are in flight in the share-partition.
-    - `lock_duration` is the time (ms) until the acquisition locks of the member time out.
+    - `locks` is the maximum number of records in flight in the share-partition, for all members together.
+    - `lock_duration` is the time (ms) in which the member must acknowledge the records.
 
-    If `is_strict` is false, the broker delivers whole batches. It can then exceed the first two limits, because it
-    does not divide a batch to meet them.
+    If `is_strict` is false, the broker does not divide batches. The numbers of records can then be greater than
+    `records` and `locks`.
     """
 
     records: int
@@ -107,7 +107,8 @@ class InFlightRecords:
     Invariants:
     - The runs are sorted, do not overlap, and leave no gap. Together, they contain the offsets from `start_offset`
       to `next_offset` - 1.
-    - The first run is neither Acknowledged nor Archived. Otherwise, the start offset would be behind this run.
+    - The first run is neither Acknowledged nor Archived. The delivery of records in these two states is complete,
+      and `start_offset` is the offset of the first record whose delivery is not complete.
     - Only a run in the state Acquired has a member and a deadline.
     """
 

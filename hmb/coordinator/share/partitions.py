@@ -114,11 +114,15 @@ class SharePartition:
     def begin_acquire(
         self, wanted: Acquisition, read: Callable[[int], ReadT | None]
     ) -> tuple[list[Run], ReadT | None, QueuedRecords | None]:
-        """Acquire records for a member. Return them as runs, with the result of `read`, and the change to store.
+        """Acquire records for a member. Return the acquired records, the result of `read`, and a queued change.
 
-        A run is a range of records with the same state. The method passes to `read` the offset of the first record that
-        a member can acquire. `read` returns the record batches from this offset on, or None if the log contains none.
-        The caller must pass the change to `finish`.
+        The method calls `read` with the offset of the first record that a member can acquire. `read` returns the record
+        batches from this offset on, or None if the log contains none.
+
+        The acquired records are runs: each run is a range of records with the same state.
+
+        The queued change contains the new states of the records. The caller must pass it to `finish`, which waits until
+        the change is on disk.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
@@ -223,10 +227,10 @@ class SharePartitions:
         self._first_offset = first_offset
         self._timer = timer
         self._clock = clock
-        # This lock guards `_partitions`. A thread also holds this lock while it loads a partition, so two threads
-        # cannot load the same partition at the same time. If the group has never read the partition, the loading thread
-        # waits until the group's start offset is on disk.
-        # A thread that holds this lock can take the lock of the share coordinator.
+        # This lock guards `_partitions`. A thread holds this lock while it loads a partition, so two threads cannot
+        # load the same partition at the same time. If the group has never read the partition, the loading thread stores
+        # the group's start offset, and waits until the offset is on disk. To load the partition, the thread takes the
+        # lock of the share coordinator while it holds this lock.
         self._lock = threading.Lock()
         self._partitions: dict[SharePartitionId, SharePartition] = {}
 

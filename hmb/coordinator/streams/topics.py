@@ -143,9 +143,12 @@ class _Counts:
     def decide_repartition_topics(self) -> None:
         """Determine the partition counts of all repartition topics.
 
-        If the application has not chosen the count of a topic, the count depends on the topics that its writer reads.
-        Some of them may be repartition topics whose counts are not known yet, so the loop runs in rounds. In each
-        round, a topic gets its count if the writer reads at least one topic with a known count.
+        One subtopology of the application writes a repartition topic, and another one reads it. If the application has
+        not chosen the count of the topic, the method uses the largest count of the topics that the writing subtopology
+        reads.
+
+        The writing subtopology may itself read repartition topics without a count. The method therefore works in
+        rounds. In each round, it considers only the topics whose counts are already known.
 
         Raises STREAMS_INVALID_TOPOLOGY if a count cannot be computed.
         """

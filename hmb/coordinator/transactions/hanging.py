@@ -77,10 +77,11 @@ def hanging(
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
     """Return whether the coordinator has committed the transaction `found`, which is open in a log.
 
-    `transaction` is the last transaction that the coordinator has stored for this producer. The function compares
-    epochs to find out whether `found` is this transaction. The stored epoch can be greater by 1, because the
-    coordinator adds 1 to it at the end of a transaction (in transaction version 2). For example, the records in the
-    log have epoch 3, and the coordinator has stored epoch 4.
+    `transaction` is what the coordinator has stored about the producer's last transaction. The result is True if
+    its state is CompleteCommit, and its epoch is equal to the epoch in the log or greater by 1.
+
+    It is greater by 1 in transaction version 2, because the coordinator increases the producer's epoch at the end
+    of each transaction. For example, the log contains epoch 3, and the coordinator has stored epoch 4.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

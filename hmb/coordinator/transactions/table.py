@@ -69,7 +69,9 @@ class TransactionTable:
     ) -> TransactionEntry:
         """Return the entry of a transactional id.
 
-        If the table has no entry for the id, raises KafkaError with the error code `missing`, which the caller chooses.
+        If the table has no entry for the id, raises KafkaError. The parameter `missing` is the error code of this
+        error.
+
         Also raises INVALID_REQUEST, NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS.
         """
         check_transactional_id(transactional_id)

@@ -267,5 +267,5 @@ class Transaction(NamedTuple):
         return self.is_between_transactions and self.updated + expiration <= now
 
     def expire(self, now: int) -> Transaction:
-        """Return this transactional id in the state Dead. The coordinator then deletes it."""
+        """Return a copy of this object in the state Dead. The coordinator then deletes the transactional id."""
         return self._after(TransactionEvent.EXPIRED, now)

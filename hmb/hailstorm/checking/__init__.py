@@ -32,12 +32,14 @@ Hailstorm restores the states from a snapshot, but it cannot restore this dict. 
 the dict again. To find this mistake, the check calls `convert`, `lift` and `transform` twice with the same argument. It
 reports a problem if the second result differs from the first. If both results are equal, it cannot find the mistake.
 
-**Late tuples.** A spout drops late records, so a bolt does not receive their tuples. But a tuple can also be
-late at a bolt: the bolt has already closed all windows of the tuple. In a real run, a partition can have no
-records for a while. A bolt then closes windows without waiting for this partition, so the next tuples of this
-partition can be late. In the simulation, a bolt always waits for all partitions. A tuple can then be late at
-the bolt for only one reason. The bolt's function `time` returns an earlier time for the tuple than the function
-`event_time` of the spout. The check reports such a bolt.
+**Late tuples.** A tuple is late at a bolt if the bolt has already closed all windows of the tuple. A spout drops late
+records, but a tuple can still be late at a bolt.
+
+In a real run, a partition can have no records for a while. A bolt then closes windows without waiting for this
+partition. The next tuples of the partition can therefore be late.
+
+In the simulation, a bolt always waits for all partitions. A tuple is then late only if the bolt's function `time`
+returns an earlier time for the tuple than the spout's function `event_time`. The check reports this bolt as a problem.
 
 An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.
 

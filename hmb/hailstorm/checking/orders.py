@@ -154,10 +154,13 @@ def _order_problems(
 ) -> Iterator[str]:
     """Yield a problem if the result of a bolt depends on the order of events.
 
-    The function runs the topology several times, each time with another order of events, and compares the results
-    with the results in `first`. It stops at the first bolt whose result differs, because later bolts receive tuples
-    from this bolt. If the bolt is in `broken`, the check has already reported a problem of the bolt, so the
-    function yields nothing. If a run fails, the function yields the error as a problem.
+    `first` contains the results of an earlier run. The function runs the topology again several times, each time
+    with another order of events. It compares the results of the bolts with the results in `first`. If a run fails,
+    the function yields the error.
+
+    The function stops at a bolt with a different result, because the bolts after it receive its tuples. It yields
+    one problem for this bolt. If the bolt's name is in `broken`, the user already knows a problem of this bolt, and
+    the function yields nothing.
     """
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):

@@ -52,7 +52,11 @@ class MergedMap(Mapping[Any, Any]):
 
 
 class MapOf(Monoid[dict[Any, Any]]):
-    """Maps whose values are states of the monoid `values`. Two maps merge key by key."""
+    """A map from keys to states. Two maps merge key by key.
+
+    The parameter `values` is the monoid of the states. For example, the states of `MapOf(Sum())` are sums: {"a": 1}
+    and {"a": 2, "b": 5} merge to {"a": 3, "b": 5}.
+    """
 
     def __init__(self, values: Monoid[Any]) -> None:
         self.values = values

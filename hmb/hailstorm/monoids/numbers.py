@@ -75,8 +75,11 @@ class FloatSum(Monoid[int]):
 class Mean(Monoid[tuple[int, int]]):
     """The arithmetic mean of floats.
 
-    The state is a pair: the exact sum of the values, in units of 2**-1074, and the number of values. If there are
-    no values, `result` returns None.
+    The state is a pair: the sum of the values, and the number of values. If there are no values, `result` returns
+    None.
+
+    The sum is an int: it counts units of 2**-1074, the smallest positive float. Each finite float is a whole number
+    of these units, so the sum is exact.
     """
 
     def empty(self) -> tuple[int, int]:

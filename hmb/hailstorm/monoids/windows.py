@@ -223,11 +223,14 @@ class Sessions(WindowsOf):
     """Sessions by key: a session ends if its key has no value for `gap` ms.
 
     A state maps each key to the list of its sessions. To add a tuple, the bolt searches this list by bisection, so
-    sessions are about as fast as tumbling windows.
+    `Sessions` is about as fast as `Tumbling`.
 
-    When the event-time watermark is `gap` ms above a session's end, no more values can belong to the session. The
-    bolt drops the session when the next snapshot begins, and keeps it in memory until then. If the spout has a long
-    `allowed_lateness`, the watermark grows later, so the bolt keeps more sessions.
+    The *watermark* is the event time that all later tuples reach or exceed. When it is `gap` ms above the end of a
+    session, no more values can belong to the session. The bolt drops the session at the beginning of the next
+    snapshot.
+
+    A spout with a long `allowed_lateness` waits longer for late records, and its watermark is lower. The bolt then
+    keeps more sessions in memory.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

@@ -9,9 +9,11 @@ table.
 
 The Hailstorm paper has an error in its snapshots, which HMB corrects with one more phase. A snapshot must contain only
 the tuples below its clock C, which contains one offset for each partition. When a bolt receives C, it splits its state
-in two: the tuples below C, and the tuples above C. In the paper, the spouts resume as soon as the negotiator has chosen
-C. A tuple above C can then reach a bolt that has not received C yet. The bolt adds this tuple to the state of the
-snapshot. After a crash, the spouts send the tuple again, and the bolt counts it twice.
+in two: the tuples below C, and the other tuples.
+
+In the paper, the spouts pause, the negotiator chooses C, and the spouts immediately send tuples again. A tuple that is
+not below C can then reach a bolt before the bolt receives C. The bolt adds the tuple to the state of the snapshot.
+After a crash, the spouts send this tuple again, and the bolt counts it twice.
 
 In HMB, the spouts stay paused until every processor that saves snapshots has split its state at the clock. Each of
 these processors reports the split to the negotiator. During this time, the topology is in the phase

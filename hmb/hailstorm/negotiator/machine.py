@@ -42,7 +42,7 @@ class EpochStore(Protocol):
 
         `clock` contains one offset for each partition. The snapshot covers the records below these offsets.
 
-        Raises StaleEpochError if an epoch (a start of the topology) newer than `epoch` has begun.
+        Each start of the topology begins a new epoch. Raises StaleEpochError if `epoch` is not the newest epoch.
         """
 
 
@@ -115,9 +115,9 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- The actions of the negotiator. A row of the table STEPS contains an event, and can contain the name of one of
-    # the following methods. When the event occurs, `step` sets the next phase, and then calls the method. The argument
-    # `before` describes the topology before both steps.
+    # -- The actions of the negotiator. Each row of the table STEPS contains an event, and can name one of the following
+    # methods as its action. When the event occurs, the negotiator sets the next phase, and then calls the action. The
+    # argument `before` describes the topology before the phase changed.
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:

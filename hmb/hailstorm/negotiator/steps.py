@@ -5,8 +5,8 @@ table. Several rows can begin with the same phase. The negotiator then takes the
 has occurred, so the order of the rows matters. For example, the rows for a lost session come before the rows
 for other problems. The rows that end the topology after a failure come before the rows that begin a new epoch.
 
-Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The state machine of the paper has neither the phases
-SpoutsPaused(clock) and Ended nor the steps for failures.
+Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. HMB adds two phases to the state machine of the paper:
+SpoutsPaused(clock) and Ended. HMB also adds the steps for failures.
 """
 
 from __future__ import annotations

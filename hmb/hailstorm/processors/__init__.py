@@ -52,17 +52,25 @@ keep the order of payloads, so tuples below this minimum can no longer arrive. T
 contains one offset for each partition. When the minimum has reached the clock in every partition, the bolt has
 received all tuples for this snapshot.
 
-The low water mark of a processor contains one offset for each partition: the processor will send no more tuples
-from records below these offsets. A bolt computes its own mark from the marks that it receives. When its own
-mark reaches the clock of a snapshot, the bolt saves the snapshot. The Hailstorm paper has a rule for low water
-marks, but this rule fails in three cases. HMB therefore has three additional rules:
-- A processor sends its mark even if it has no tuples to send. Otherwise an instance without tuples would never
-  receive a mark, and the snapshot would wait forever.
-- A bolt saves its snapshot when its mark is at or above the clock. If a bolt waited for a mark equal to the
-  clock, it could wait forever, because marks can skip offsets. For example, a spout skips the offset 8 of a
-  transaction marker or a compacted record. Its mark goes from 7 to 9.
-- For each partition, a bolt takes the minimum over only those processors that can send tuples of this
-  partition. For example, the spout that reads tags-0 sends no tuples of tags-1, and no mark for tags-1.
+A low water mark contains one offset for each partition. A processor that sends a low water mark promises to send no
+more tuples from records below these offsets. A bolt computes its own mark from the marks that it receives.
+
+Each snapshot has a *clock*, which contains one offset for each partition. When the low water mark of a bolt reaches
+the clock, the bolt saves its state for the snapshot.
+
+The Hailstorm paper has a rule for low water marks, but this rule fails in three cases. HMB therefore has three
+additional rules:
+
+- A processor sends its low water mark even if it has no tuples to send. Otherwise the receiver could wait for a mark
+  forever, and the snapshot would never be complete.
+
+- A bolt saves its state when its low water mark is at or above the clock. The mark need not be equal to the clock,
+  because marks can skip offsets. For example, offset 8 is a transaction marker, so the mark of a spout goes from 7 to
+  9.
+
+- For each partition, a bolt takes the smallest offset from the marks of those processors that can send tuples of this
+  partition. For example, the spout of the partition tags-0 sends no offset for tags-1, and the bolt does not wait for
+  one.
 
 Read in this order. Skip the last two modules in a first reading:
 - `low_water_marks`   computes up to which offset of each partition all tuples have arrived at a processor

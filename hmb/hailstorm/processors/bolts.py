@@ -149,9 +149,12 @@ class BoltMachine:
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
         """Merge tuples into `state`. Return the new state and the number of late tuples.
 
-        For each tuple, append the outputs of `transform` to `results`. `transform` usually receives the new state, and
-        `base` is None. While the bolt saves a snapshot, the whole state has two parts: `base` is the state that is
-        saved, and `state` contains the later tuples. `transform` then receives merge(base, state).
+        For each tuple, the method calls `transform` with the tuple and a state, and appends the outputs to `results`.
+
+        If `base` is None, `state` is the whole state of the bolt, and `transform` receives this state.
+
+        While the bolt saves a snapshot, `base` is the state in this snapshot, and `state` contains only later tuples.
+        `transform` then receives merge(base, state).
         """
         bolt, monoid = self.bolt, self.bolt.monoid
         lift, absorb, view, transform = bolt.lift, monoid.absorb, monoid.view, bolt.transform
@@ -236,10 +239,10 @@ class BoltMachine:
     # -- snapshots
 
     def _split(self) -> None:
-        """Begin the snapshot at the clock that the negotiator has requested.
+        """Begin the snapshot that the negotiator has requested.
 
-        If the bolt is still saving an older snapshot, do nothing yet. At the end of that save, the method `saved` calls
-        `_split` again.
+        If the bolt is still saving an older snapshot, this method does nothing. At the end of that save, the method
+        `saved` calls `_split` again.
         """
         if self._desired is not None and not self._is_saving:
             if self._desired != self.report.stored:  # If they are equal, this snapshot is already stored.
@@ -276,10 +279,10 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """Give up a snapshot that the bolt has not begun to save, and merge its two states into one state.
+        """Give up a snapshot that the bolt has not begun to save.
 
-        This happens if another processor could not save its state. The negotiator then no longer waits for this
-        snapshot.
+        The negotiator gives up a snapshot if one of the processors could not save its state. The bolt then processes
+        the tuples that had to wait because of this snapshot.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:

@@ -12,10 +12,13 @@ spout uses these definitions:
                        late records, counts them, and logs a warning.
     time mark of p     newest - allowed lateness: p will send no tuple with an earlier event time
 
-Whether a record is late depends only on the earlier records of its own partition. It does not depend on other
-partitions, or on the speed of the processors. So in every replay, the spout drops the same late records as before. A
-batch job that uses the same rule drops the same records, too. There is one exception: if a partition was idle, a bolt
-can drop tuples of its next records.
+Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
+partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.
+
+If a batch job uses the spout's rule for late records, the job drops the same records as the spout.
+
+Idle partitions are an exception. When an idle partition gets records again, a bolt can drop tuples that come from
+these records, although the spout did not drop the records.
 
 A spout sends the time mark with its tuples. A bolt stores the newest time mark of each sender and partition. For
 each partition, the bolt sends the minimum of these marks to the next processors.

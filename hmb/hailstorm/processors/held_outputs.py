@@ -6,9 +6,9 @@ snapshot is *complete* when every processor has saved its state for clock C. If 
 continues from C or from a later clock. It never computes the outputs below C a second time. These outputs are
 therefore final, and the sink can write them.
 
-A sink that holds outputs back must also save them in its own snapshots. After a crash, the bolts continue from
-a snapshot, and do not send the outputs before this snapshot again. Outputs that are only in the memory of the
-sink would therefore be lost.
+A sink that holds outputs back must also save these outputs in its own snapshots. After a crash, the bolts continue
+with the records after the last snapshot. They do not send the outputs of earlier records a second time. If the sink
+had such an output only in memory, the output would be lost.
 
 In this example, the sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
 t is below C, and the output u is not. Each row of the table shows what happens to one output:

@@ -49,8 +49,12 @@ from hmb.hailstorm.topology import Processor, Processors
 class SinkSnapshot(NamedTuple):
     """The state that a sink saves in a snapshot.
 
-    `held` contains the outputs that the sink holds back. `written` is a clock: the sink has written all outputs up
-    to this clock. It is None if the sink has written no outputs yet, or if the sink writes each output immediately.
+    `held` contains the outputs that the sink has received, but has not written yet.
+
+    `written` contains one offset for each partition. The sink has already written the outputs of all records below
+    these offsets.
+
+    `written` is None if the sink has written no outputs yet, or if the sink writes each output immediately.
     """
 
     held: HeldOutputs
@@ -128,10 +132,13 @@ class SinkMachine:
             self._save_if_eligible()
 
     def receive(self, payloads: Payloads) -> None:
-        """Write the tuples of an upstream processor, or hold them back.
+        """Write tuples at once, or keep them until a complete snapshot includes them.
 
-        Raises UserCodeError if `write` raises an exception that is not temporary. A temporary exception is raised
-        unchanged.
+        A `Sink` or an `IdempotentSink` writes each tuple at once. The other kinds of sinks keep the tuples in memory
+        first.
+
+        Raises UserCodeError if the user's function `write` raises an exception that is not temporary. A temporary
+        exception, for example OSError, is raised unchanged.
         """
         if payloads.epoch != self.epoch:
             self.refused += len(payloads)

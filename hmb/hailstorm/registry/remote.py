@@ -1,10 +1,11 @@
 """Sessions with a registry in another process.
 
-Each session has its own connection and two threads. One thread receives answers from the registry, and messages
-about changed values. The other thread sends heartbeats. A session expires if its connection breaks. A session
-also expires if the registry server has received no heartbeat for the session timeout, because the server then
-closes the connection. When a session expires, the server removes the nodes (entries) that the session has
-created.
+Each session has its own connection and two threads. One thread receives messages from the registry: answers to
+requests, and changed values. The other thread sends heartbeats.
+
+A session expires when its connection breaks. The registry server closes the connection if the time since the last
+message from the client exceeds the session timeout. When a session expires, the server removes the nodes (entries)
+that the session has created.
 
 When the connection of a session is closed, `is_alive` of the session becomes False. The owner of the session, a
 processor or a negotiator, must then stop its work, and must not send or store anything. The registry may already have

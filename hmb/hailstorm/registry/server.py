@@ -116,8 +116,8 @@ class RegistryConnection(threading.Thread):
         """End the session and the connection."""
         if self._session is not None:
             self._session.close()
-        # None in the queue ends the sending thread. If the queue is full, the closed socket causes an error in the
-        # thread, which ends it too.
+        # Put None into the queue, to end the thread that sends the answers. If the queue is full, None does not fit. In
+        # this case, the thread ends when it sends its next answer, because the closed socket raises an error.
         with suppress(queue.Full):
             self._outgoing.put_nowait(None)
         self._socket.close()

@@ -41,7 +41,10 @@ START_TIMEOUT = 15.0  # seconds in which a server must answer a new client
 
 
 class ZooKeeperRegistry:
-    """The nodes of one topology in a ZooKeeper ensemble. `hosts` is a list of `host:port`, separated by commas."""
+    """A registry that stores the nodes (entries) of one Hailstorm topology in ZooKeeper.
+
+    `hosts` contains the addresses of the ZooKeeper servers, for example `zk1:2181,zk2:2181`.
+    """
 
     def __init__(self, hosts: str, topology: str, session_timeout: float = REGISTRY_SESSION_TIMEOUT) -> None:
         self._hosts, self._root, self._timeout = hosts, f"/hailstorm/{topology}", session_timeout

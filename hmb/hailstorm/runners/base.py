@@ -178,7 +178,10 @@ class Runner(ABC):
         """Return the names of the processors that the runner had to end, because they did not end by themselves."""
 
     def _replace_silent(self, names: list[str]) -> None:
-        """Log a warning about processors that have not registered in time. A subclass can also replace them."""
+        """Log a warning about processors that have not registered in time.
+
+        `names` contains the names of these processors. A subclass can override this method to replace the processors.
+        """
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
     # -- methods that all runners share

@@ -1,4 +1,4 @@
-"""Collects the figures in a processor's report: numbers that displays show, such as progress, sizes and counts."""
+"""Collects numbers about a processor for the live display, for example how many tuples it has received."""
 
 from __future__ import annotations
 

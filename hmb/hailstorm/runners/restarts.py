@@ -7,10 +7,12 @@ that the topology completes a new snapshot. A snapshot contains a *clock*: for e
 the snapshot includes the records. When the clock of the newest complete snapshot changes, the runner counts from 0
 again.
 
-One crash can cause another crash. For example, processor A crashes, and the topology starts again. Processor B is still
-saving a snapshot from before the restart. The store refuses this old snapshot, so B crashes, too. If the runner ended
-the topology now, the reason of the last crash would mislead the user. But the real cause occurs again and again. The
-error message therefore contains the most frequent reason of the counted restarts.
+One crash can cause another crash. For example, processor A crashes, and the topology starts again. Processor B is
+still saving a snapshot from before the restart. The store refuses this old snapshot, so B crashes, too.
+
+If a topology crashes again and again, the runner ends it with an error message. The reason of the last crash could
+mislead the user. The message therefore contains the most frequent reason of all restarts since the last complete
+snapshot.
 """
 
 from __future__ import annotations

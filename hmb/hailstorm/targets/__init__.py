@@ -25,9 +25,12 @@ When a sink starts, it checks that the target has not lost any outputs. It compa
 clock in its own snapshot. Each clock contains one offset for each partition that the topology reads. If an offset in
 the target is missing, or smaller than in the snapshot, outputs are lost. The topology then ends with an error.
 
-A topic target stores its clock in a consumer group. If a user deletes the topic, the outputs are lost, but the clock
-remains. So the topic target also compares the id of the topic, and raises an error if the topic was deleted or created
-again.
+A topic target stores a *clock* in a consumer group: for each partition that the topology reads, the offset up to
+which the outputs are in the target. If a user deletes the target's topic, the outputs are lost, but the clock
+remains.
+
+To notice the loss of a topic, a topic target stores the id of the topic together with the clock. Later it compares
+the stored id with the present id. It raises an error if the topic was deleted or created again.
 
 Source: the transactions of KIP-98 and KIP-447. The Hailstorm paper has no exactly-once outputs (chapter 3.5, "Sinks").
 """

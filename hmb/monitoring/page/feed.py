@@ -44,8 +44,8 @@ from hmb.monitoring.state import BrokerState, PartitionInfo, fields_of
 
 LOGGER = logging.getLogger(__name__)
 REST_FACTOR = 4
-# After each collection of the state, the feed pauses. It computes this pause from the median cost of this number of
-# collections.
+# The feed collects the broker's state again and again, and pauses after each collection. The length of the pause
+# depends on the median cost of the last RECENT collections.
 RECENT = 5
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time

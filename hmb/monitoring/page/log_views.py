@@ -1,4 +1,4 @@
-"""Reads what the page shows of one log: the batches of a segment, a batch with its bytes, a look-up step by step.
+"""Reads data of one log for the web page: the batches of a segment, a single batch, or a look-up.
 
 The page has three views: the batches of a segment, one batch, and a look-up. When the user opens a view, a
 function of this module reads the files of the log. It uses the same code as the commands `hmb dump-log` and

@@ -1,4 +1,7 @@
-"""LeaveGroup (13): remove members from a group. The group rebalances at once, not only after a session timeout."""
+"""LeaveGroup (13): remove members from a group.
+
+The group rebalances at once. It does not wait until the session timeout of these members has passed.
+"""
 
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey

@@ -21,8 +21,8 @@ Kafka uses LZ4 in a way that causes three problems:
 - A frame need not contain the size of the decompressed data. In this case, a reader does not know how much memory it
   needs. The function `decompressed_bound` therefore computes an upper bound from the blocks.
 
-For example, a frame has 3 blocks, and its header (BD) declares a maximum of 64 KB for each block. So the frame
-decompresses to at most 192 KB.
+The header of a frame contains the byte BD. It limits the decompressed size of each block. For example, BD allows at
+most 64 KB for each block, and the frame has 3 blocks. The frame therefore decompresses to at most 192 KB.
 
 Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
 """

@@ -47,9 +47,10 @@ def decompressed_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the upper bound (bytes) for one frame, and the position after the frame.
+    """Return an upper bound (bytes) of the frame's decompressed size, and the position after the frame.
 
-    The frame's descriptor is at `position`.
+    The parameter `position` is the index of the frame's descriptor in `data`. The descriptor follows the 4 bytes of
+    the frame's magic number.
     """
     if position >= len(data):
         raise ZstdFrameError("the zstd frame ends inside its header")

@@ -101,9 +101,10 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
 
 
 def _time_step(data: bytes, position: int) -> tuple[int, int]:
-    """Decode the varint of a timestamp delta that has several bytes.
+    """Decode a timestamp delta whose varint is longer than two bytes.
 
-    Return the number in the zigzag form, and the position of the varint's last byte.
+    The varint begins at `position`. Return the delta in zigzag form, and the position of the varint's last byte.
+    Raises NotPlainError if the delta is too large for this decoder.
     """
     number, end = read_varint(data, position)
     if abs(number) > MAX_PLAIN_TIMESTAMP:

@@ -42,12 +42,12 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Encode one record for each value. Return the encoded records as bytes, and a list of the runs in these bytes.
+    """Encode one record for each value. Return the bytes of the records, and a list of runs.
 
-    `first` is the offset delta of the first record. The function groups consecutive records whose offset deltas
-    have the same number of bytes. If all values of a group have the same length, the group is a run. The caller
-    will append the bytes to a buffer, at the position `start`. The position of a run is therefore its position in
-    this buffer.
+    A run is a sequence of records with the same size and with values of the same length. The caller appends the
+    returned bytes to a buffer, at the position `start`. The field `start` of each run is a position in this buffer.
+
+    The number `first` is the offset delta of the first record.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []

@@ -139,12 +139,12 @@ class DownConversion:
         return max(0, room)
 
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
-        """Yield the size and the cost of each message, in bytes.
+        """Yield two numbers for each message: its size in the response and its cost, both in bytes.
 
-        The size is the number of bytes that the message has in the response. The cost is the number of bytes by which
-        the message reduces the room in the response. The messages have no headers, but the broker must decompress the
-        headers of the records. So the cost of a converted message is its size plus the size of the record's headers. A
-        message that the broker sends unchanged costs only its size.
+        The cost limits how much the broker decompresses. For example, a record has 30 bytes of headers, and becomes a
+        message of 100 bytes without headers. The broker must decompress the headers, so the cost is 130 bytes.
+
+        The cost of a message that the broker sends unchanged is the size of the message.
         """
         if run.is_old:
             position = 0

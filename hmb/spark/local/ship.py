@@ -14,10 +14,11 @@ Example: Spark unpacks `hmb-spark.zip#hmb` into the folder `hmb` of each executo
 The archive of `hmb spark ship` does not contain PySpark, because each worker of a Spark cluster has PySpark. It
 contains neither Python nor Java.
 
-The archive contains compiled packages. Workers therefore need the same minor version of Python as the computer
-that wrote the archive, for example 3.12. They also need the same operating system and the same kind of
-processor. The Python version is not an additional limit, because PySpark also refuses workers with another
-minor version.
+The archive contains compiled packages. It works only on workers with the same operating system and the same
+kind of processor as the computer that wrote the archive.
+
+The workers must also have the same minor version of Python as this computer, for example 3.12. PySpark itself
+requires the same minor version of Python on all machines.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ class Shipment(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """The Spark settings with which Spark unpacks the archive on each worker, and Python finds its packages."""
+        """The Spark settings for this archive.
+
+        With these settings, Spark unpacks the archive on each worker. Python on the worker can then import the packages
+        in the archive.
+        """
         return {"spark.archives": f"{self.path}#{FOLDER}", "spark.executorEnv.PYTHONPATH": FOLDER}
 
 

@@ -25,9 +25,11 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-When a run of the task calls `init_transactions`, all earlier runs lose the ability to commit. So after this run
-has fetched the note, no other run can change it. The run writes its rows and the new note in one transaction, so
-both are committed or both are aborted.
+Spark may run the same task several times. A task stores a note in Kafka, which contains the number of the
+newest batch that the task has written. Each run of the task calls `init_transactions` before it reads the note.
+After this call, no earlier run of the task can commit, so no earlier run can change the note.
+
+A run writes its rows and a new note in one transaction. Either the transaction commits both, or it aborts both.
 
 Limits:
 - When a batch runs again, each task must get the same rows as before. This is so if the query has not changed,
@@ -136,15 +138,18 @@ def check_transactions(options: SinkOptions) -> None:
 
 
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write a task's rows in one transaction. If an earlier run of the task has already written them, write nothing.
+    """Write the rows of a task in one transaction, unless an earlier run has written the same rows.
 
-    Return the number of rows in `batches`. `job` identifies the query: for a streaming query, it is the query id.
+    Return the number of rows in `batches`. The text `job` identifies the query. For a streaming query, it is the
+    query id.
 
-    If the earlier run has written other rows for this batch, the function raises ReplayError. With
-    `failOnChangedRows=false`, it instead writes all rows of this run in addition to the earlier rows. If the task
-    has already written a later batch, the function always raises ReplayError.
+    Raises ReplayError if an earlier run of the task has written this batch with different rows. With
+    `failOnChangedRows=false`, the function writes all rows of `batches` instead. The rows of the earlier run remain
+    in the topic.
 
-    Raises UndeliveredError, ReplayError, KafkaError.
+    Always raises ReplayError if the task has already written a batch with a number above `batch_id`.
+
+    Raises UndeliveredError, KafkaError.
     """
     first = next(batches, None)
     if first is None:

@@ -25,9 +25,11 @@ query differ if the whole query fails:
 To write the rows of a batch exactly once, even over several attempts, use a streaming query with
 `Trigger.AvailableNow`. It ends when it has processed all available records.
 
-A batch query fails at once if no broker answers at its start, because the address is probably wrong. In all
-other cases, a task waits for the broker: if the broker stops during a batch query, and always in a streaming
-query. The task waits for at most kafka.max.block.ms (60 s by default).
+At its start, a batch query asks the broker for metadata. If no broker answers, the address is probably wrong,
+so the query fails immediately.
+
+If the broker stops while a batch query runs, the tasks of the query wait for the broker. The tasks of a
+streaming query always wait for the broker. A task waits for at most kafka.max.block.ms (60 s by default).
 
 One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
 raises an error for a data source that is written in Python.

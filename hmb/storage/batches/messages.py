@@ -1,4 +1,4 @@
-"""Preparing messages v0 and v1 for the append: the formats of clients older than Kafka 0.11.
+"""Prepares messages v0 and v1 for a log. Clients older than Kafka 0.11 send messages in these formats.
 
 The broker writes the offsets into each batch or message that it appends. A record batch contains only its first offset.
 The append can change this one field quickly while it holds the log's lock. In the formats v0 and v1, each message

@@ -30,11 +30,17 @@ def search(
     log_start_offset: int,
     repair: Callable[[DamagedSegment], None],
 ) -> TimestampOffset | None:
-    """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if the log has no such record.
+    """Return the first record of a log whose timestamp is `timestamp` (ms) or greater.
 
-    If `timestamp` is None, return the first record with the greatest timestamp in the log. `segments` is a function
-    that returns the log's segments. If the search cannot continue because a segment is damaged, it calls `repair`
-    with the error, and begins again. Raises KafkaError.
+    Return None if the log contains no such record.
+
+    If `timestamp` is None, return the first record with the greatest timestamp in the log.
+
+    `segments` is a function that returns the segments of the log. If a damaged segment stops the search, this
+    function passes the error to the function `repair`, and then searches again.
+
+    Raises KafkaError if the repair fails, or if damage still stops the search after the repairs. Raises
+    MESSAGE_TOO_LARGE if a compressed message (v0 or v1) is larger than the limit for decompressed data.
     """
     for _ in segments():
         try:

@@ -187,9 +187,10 @@ def check_count(count: int) -> None:
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Return the error message of each invalid record, by the record's index, and one error code for all of them.
+    """Return a dict that maps the index of each invalid record to an error message, and one error code.
 
-    The function reads at most MAX_BATCH_RECORDS records, and stops when it has found MAX_ERRORS invalid records.
+    The error code applies to all of these records. The function reads at most MAX_BATCH_RECORDS records. It stops
+    when it has found MAX_ERRORS invalid records.
     """
     code = ErrorCode.INVALID_RECORD
     errors: dict[int, str] = {}

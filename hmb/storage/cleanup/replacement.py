@@ -8,8 +8,8 @@ For example, a read finds a damaged batch in segment 100. `repair` makes a copy 
 empty batch instead of the damaged batch. Then the copy replaces segment 100, and the thread that has found the damage
 reads again.
 
-`Log.read` calls `repair` when it finds damage, so that it can then read the repaired segment. log.py therefore
-imports this module. If this module also imported log.py, the import would be circular, so it does this only for
+The module log.py imports this module, because `Log.read` calls `repair` when it finds a damaged segment. This
+module must not import log.py at run time, because that import would be circular. It imports log.py only for
 type checks.
 
 Source: Kafka's `UnifiedLog.replaceSegments`.

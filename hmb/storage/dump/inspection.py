@@ -194,10 +194,11 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches of a log file, starting at `position`, until a batch contains `offset` or `timestamp`.
+    """Yield a `ScanStep` for each batch of a log file, from `position` to the batch that the caller wants.
 
-    With `offset`, the last step is the first batch whose last offset is at least `offset`. With `timestamp` (ms),
-    the last step is the first batch whose greatest timestamp is at least `timestamp`.
+    If `offset` is given, the scan ends at a batch whose last offset is `offset` or greater. If `timestamp` (ms) is
+    given, the scan ends at a batch whose greatest timestamp is `timestamp` or greater. The scan yields a step for
+    this batch, too.
     """
     with log.open("rb") as file:
         for at, batch in walk(file, position):

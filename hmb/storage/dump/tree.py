@@ -164,7 +164,11 @@ def _batch(batch: Batch, position: int) -> Iterator[Entry]:
 
 
 def _record_sizes(data: bytes) -> Iterator[int]:
-    """Yield the size of each record in bytes. A record begins with its length, and its size includes this field."""
+    """Yield the size of each record in bytes, with its length field.
+
+    The length field is a varint at the beginning of a record. It contains the number of bytes after the length
+    field. For example, a length field of 1 byte contains the number 20. The size of the record is then 21 bytes.
+    """
     position = 0
     while position < len(data):
         length, start = read_varint(data, position)

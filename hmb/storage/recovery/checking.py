@@ -97,9 +97,10 @@ def _first_offset(batch: Batch) -> int:
 
 
 class ProducerBatches:
-    """The positions of the batches that the broker needs to rebuild the state of the producers of a segment.
+    """The positions of the batches from which the broker rebuilds the state of the log's producers.
 
-    The broker needs the last five batches of each producer, the first batch of each transaction, and all markers.
+    From one segment, the broker needs the last five batches of each producer, the first batch of each transaction,
+    and all transaction markers.
     """
 
     def __init__(self) -> None:
@@ -171,9 +172,11 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return the position after which a file contains only zeros, for example because it was preallocated.
+    """Return a position after which a file contains only zeros. The function does not change the file.
 
-    The function removes zeros in blocks of 1 MiB, so some zeros can remain before this position.
+    A file can end with zeros, for example because the file system has reserved space for it. The function reads the
+    file backward in blocks of 1 MiB, and stops at the first block that contains another byte. It returns the end of
+    this block.
     """
     end = windows.end
     while end - len(ZEROS) >= position:

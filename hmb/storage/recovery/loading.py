@@ -9,16 +9,19 @@ segment's indexes. If Kafka has used the directory, the manifest is missing or o
 not know which other segments Kafka has changed. In this case, the broker checks all segments that end after the
 recovery point.
 
-If the broker finds damaged bytes, it distinguishes two cases:
-- The bytes *have been on disk*: they are below the recovery point, or not in the last segment, or the broker
-  stopped properly. (A log syncs a segment before it creates the next segment.) The disk has changed these bytes
-  later. Clients may already have read the records after them, so the log must keep these records. The broker
-  restores the damaged batch, or replaces it with an empty batch (repair.py). The log then assigns no offset
-  twice.
-- The bytes *may never have been on disk*: they are in the last segment, at or after the recovery point. A power
-  cut can lose any page that was not synced, so intact batches can follow the damaged bytes. But a later record
-  can depend on a lost record. The log therefore ends at the damaged bytes. If intact batches follow, the broker
-  first copies all bytes after the new end to `<base offset>.log.<position>.cut`.
+The *recovery point* of a log is an offset. All records below this offset have been synced to disk. If the
+broker finds damaged bytes, it distinguishes two cases:
+
+- The bytes *have been on disk*. This is certain in three situations: the broker stopped properly, the bytes are
+  below the recovery point, or they are not in the last segment. (A log syncs a segment before it creates the
+  next segment.) Clients may already have read the records after the damage, so the log keeps these records. The
+  broker restores the damaged batch, or puts an empty batch with the same offsets in its place (repair.py).
+
+- The bytes *may never have been on disk*. They are in the last segment, at or after the recovery point, and the
+  broker did not stop properly. A power cut can lose any page that was not synced, so intact batches can follow
+  the damage. But a record in these batches can depend on a lost record. The log therefore ends at the damage.
+  If intact batches follow, the broker first copies all bytes after the new end to the file
+  `<base offset>.log.<position>.cut`.
 
 A gap between the offsets of two neighboring segments has one of two causes. Either compaction has removed the
 last records of the first segment, or the file of a segment between them is lost. The manifest (a list of all
@@ -109,9 +112,10 @@ class LogCheckpoint(NamedTuple):
         return entry is not None and entry.size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
-        """Return the base offset of the segment after the segment at `base_offset`.
+        """Return the base offset of the segment that follows the segment at `base_offset`.
 
-        Return None if the manifest does not contain this offset.
+        The manifest (the broker's list of all segments) contains the result. Return None if the manifest has no entry
+        for the segment at `base_offset`, or if this entry can be out of date.
         """
         entry = self._final_entry(base_offset)
         return entry.next_offset if entry is not None else None

@@ -161,13 +161,13 @@ def replacement_of(
     segments: Sequence[Segment],
     leader_epoch: int,
 ) -> bytes:
-    """Return batches that replace lost batches: empty batches, and the ABORT markers of aborted transactions.
+    """Return the batches that replace lost batches: empty batches, and ABORT markers of transactions.
 
     The lost offsets begin at `first_offset` and end before `next_offset`. `aborted` contains the transactions whose
-    ABORT markers were lost. If the first batch of such a transaction is lost too, the result does not contain its
-    marker.
+    ABORT markers were lost. A marker is left out if the first batch of its transaction was lost, too.
 
-    An empty batch has at most 2^31 offsets. If more offsets are lost, it contains only the last 2^31 of them.
+    One empty batch replaces all lost offsets between two markers. If these are more than 2^31 offsets, the empty
+    batch contains only the last 2^31 offsets.
     """
     parts = []
     for each in aborted:

@@ -228,10 +228,11 @@ class Faults:
             return any(fault.needs_names and fault.is_for(request, context) for fault in self._faults)
 
     def _find(self, request: Request, context: RequestContext) -> Fault | None:
-        """Return the first fault that changes this request, or None.
+        """Return the first fault that must change this request, or None.
 
-        For the fault that changes the request, the method adds 1 to `count`. For a matching fault that skips the
-        request, it subtracts 1 from `skip`.
+        A fault can skip requests before it changes the first one. The field `skip` contains the number of requests that
+        a fault must still skip. The field `count` contains the number of requests that it has changed. The method
+        updates both fields.
         """
         with self._lock:
             for fault in self._faults:

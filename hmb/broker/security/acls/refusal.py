@@ -3,8 +3,8 @@
 Before a handler runs, the broker can refuse a part of a request, or all of it, with an error code. There are two
 reasons: ACLs forbid the part (guards.py), or a test simulates a fault (hmb/testing/faults).
 
-The responses of the APIs have error codes in different fields: one for the whole response, or one for each topic,
-partition, group or transactional id. This module reads from the message classes which fields contain error codes.
+Some responses have one error code for the whole response. Other responses have an error code for each topic,
+partition, group or transactional id. This module looks at the fields of a response's class to find the error codes.
 
 For example, a client sends a Produce request for partitions 0 and 1 of topic "a". The broker must refuse
 partition 1 with the error NOT_LEADER_OR_FOLLOWER (code 6). First, the module `splitting.py` splits the request

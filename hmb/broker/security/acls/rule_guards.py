@@ -206,9 +206,12 @@ def _refused_partition(partition: Any) -> Any:
 
 
 def guard_items(rule: ItemRule, request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse the items of a list, such as groups, for which the client has no permission.
+    """Refuse the forbidden items in a list of the request, and pass the permitted items to the handler.
 
-    An item is a name, or a struct with a group id.
+    For example, a request contains the groups "a" and "b", and the client has the permission only for "a". The
+    response then contains the handler's answer for "a", and an error for "b".
+
+    An item of the list is a name, or a struct with a group id.
     """
     forbidden, permitted = list[Any](), list[Any]()
     for each in getattr(request, rule.field):

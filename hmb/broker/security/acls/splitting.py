@@ -78,10 +78,11 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
     """Return the topics in the list `name` of a request. If the request means all topics, return the broker's topics.
 
-    In most APIs, null instead of a list means all topics. But in ConsumerGroupHeartbeat (KIP-848), null means
-    "unchanged", so the function returns an empty list. The function does not know the API. It looks at the class of
-    the list's items: in ConsumerGroupHeartbeat, this class has a field for a topic's id, but none for a topic's
-    name.
+    In most APIs, a request with null instead of a list means all topics. But in ConsumerGroupHeartbeat (KIP-848),
+    null means "unchanged", so the function returns an empty list.
+
+    The function recognizes this request by the declaration of the list, `field`. In the declaration of
+    ConsumerGroupHeartbeat, an item has a field for the id of a topic, but no field for the name of a topic.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None

@@ -104,9 +104,13 @@ def describe_cluster(request: Any, context: RequestContext, access: Access, hand
 
 
 def create_topics(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Refuse topics that the client has no permission to create. CREATE on the cluster permits all topics.
+    """Refuse topics that the client has no permission to create.
 
-    A response contains the settings of a new topic (KIP-525) only if the client has DESCRIBE_CONFIGS on the topic.
+    A client with the permission CREATE on the cluster may create every topic. Other clients must have the
+    permission CREATE on each topic that they want to create.
+
+    The response contains the settings of a new topic (KIP-525) only if the client has the permission
+    DESCRIBE_CONFIGS on this topic.
     """
     if access.may_with_cluster(Op.CREATE):
         response: Any = handle(request, context)

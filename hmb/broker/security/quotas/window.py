@@ -112,14 +112,14 @@ class RateWindow:
         return not self.samples
 
     def _covered_ms(self, now_ms: int) -> int:
-        """Return the covered time: the time (ms) that the samples cover.
+        """Return the covered time: the time (ms) that the samples of the window cover.
 
-        The method `throttle_ms` computes how long the values would take at the quota. It then subtracts the covered
-        time.
+        A new window has only one sample. The window counts the missing samples with their full length, so that a new
+        client can send many bytes at once.
 
-        In a new window, most samples have not begun yet, but each of them counts with its full length. With 11
-        samples of 1 s, the covered time is therefore at least 10 s. So even in its first second, a client can use
-        as much as its quota allows in 10 s. The broker does not delay the client.
+        For example, a window has 11 samples of 1 s. At the beginning, the first sample covers 0 s. The ten missing
+        samples count as 1 s each, so the covered time is 10 s. If the quota is 1,000 bytes/s, a client can send 10,000
+        bytes at once without a delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms

@@ -90,7 +90,10 @@ class DelegationTokens:
     def create(
         self, owner: str, requester: str, renewers: Iterable[str], max_lifetime: int
     ) -> DelegationTokenRecord:
-        """Store a new token on disk, and return it. If `max_lifetime` (ms) is below 1, use the longest allowed one.
+        """Store a new token on disk, and return it.
+
+        The token expires at the latest `max_lifetime` ms from now. If `max_lifetime` is below 1 or above the longest
+        lifetime that the broker allows, the method uses the longest allowed lifetime.
 
         Raises DELEGATION_TOKEN_AUTH_DISABLED, INVALID_PRINCIPAL_TYPE, INVALID_REQUEST and OSError.
         """

@@ -104,9 +104,13 @@ def on_spark(
 ) -> list[StreamingQuery]:
     """Start one streaming query for each sink of a topology, and return the queries.
 
-    Each query saves its progress in its own folder inside the directory `checkpoint`. When the query is started
-    again, it continues from there. If `until_end` is true, a query ends when it has read all records that existed
-    at its start. `security` contains the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`.
+    Each query saves its progress in its own folder inside the directory `checkpoint`. If the query is started
+    again, it continues from the saved progress.
+
+    If `until_end` is true, a query ends when it has read all records that existed at the start of the query.
+
+    `security` contains settings for TLS and SASL. As for `hmb.Consumer`, the keys are the names of Kafka's
+    settings, for example `security.protocol`.
 
     Raises TopologyError if the topology has a sink that Spark cannot run.
     """

@@ -1,9 +1,11 @@
 """Runs a stateful bolt in Spark. A bolt has several instances, and Spark stores one state for each instance.
 
-Only this module of Hailstorm imports PySpark at its beginning, so Python can import the other modules without
-PySpark. Spark stores pairs of a key and a state:
-    key     instance       0, 1, ... parallelism - 1
-    state   one value      the bolt's state, encoded by Hailstorm's codec
+Python can import all other modules of Hailstorm without PySpark. Only this module imports PySpark at the top of its
+file.
+
+Spark stores one key and one state for each instance of a bolt:
+    key     the number of the instance, from 0 to parallelism - 1
+    state   the state of the instance, encoded by Hailstorm's codec
 """
 
 from __future__ import annotations

@@ -7,9 +7,11 @@ changes, it raises an error, which ends the topology:
   begins at the first offset that the log still has.)
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
-The reader cannot detect every topic that was created again. The new topic can already contain as many records
-as the old topic had. Its log then does not end before the offset at which the spout continues, so the reader
-notices nothing. For this reason, the module `topics` also compares the topic ids.
+The reader does not detect every topic that was created again. For example, the spout has to continue at offset 50. A
+user deletes the topic and creates it again, and producers write 60 records to the new topic. The new topic has a
+record at offset 50, so the reader raises no error.
+
+For this reason, the module `topics` compares the id of the topic with the id of the old topic.
 """
 
 from __future__ import annotations
