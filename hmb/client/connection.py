@@ -147,8 +147,7 @@ class Connection:
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
         """Send a request and return its response. By default, use the highest version that both sides support.
 
-        Call this method only if all earlier requests have received their responses, because the broker answers requests
-        in order. Otherwise, it raises ConnectionFailed. It also raises ConnectionFailed after a network error. Raises
+        Raises ConnectionFailed after a network error, or if an earlier request still waits for its response. Raises
         KafkaError with UNSUPPORTED_VERSION if the client and the broker support no common version.
         """
         if self._waiting:

@@ -12,9 +12,9 @@ log then ends at 16,110. If the active segment is full, the log first *rolls*: i
 segment 16100.
 
 In Kafka, other brokers (followers) must copy a record before consumers can read it. HMB has no followers, so
-consumers can read a record as soon as it is appended. After `flush` has returned, the records survive a power cut
-(group_commit.py). By default, the response to a Produce request with acks=all waits for this. The functions in
-cleanup/ delete and replace segments.
+consumers can read a record as soon as the log has appended it. After `flush` has returned, the record survives a
+power cut (group_commit.py). By default, the response to a Produce request with acks=all waits for `flush`. The
+functions in the folder cleanup/ delete and replace segments.
 
 Source: Juchli and Wolf's thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """
@@ -200,10 +200,10 @@ class Log:
         return appended
 
     def append_prepared(self, batch: RecordBatch, append_time: int, now: int) -> LogAppendInfo:
-        """Append a batch, and return its offsets. If it is a copy of a batch in the log, return that batch's offsets.
+        """Append a batch, and return its offsets. If the log already contains the batch, return those offsets.
 
-        If the active segment is full, but not yet on disk, the method `_write` returns None. This method then syncs the
-        log, and calls `_write` again, which starts a new segment.
+        If the active segment is full, the log starts a new one. The full segment must be on disk first. If it is not,
+        this method syncs the log, and then tries again to append the batch.
         """
         while True:
             with self.lock:
@@ -317,8 +317,8 @@ class Log:
         The result has at most `max_bytes` bytes. If the first batch is larger, the result is exactly this batch, or
         nothing if `at_least_one` is False. If `committed` is True, the result ends at the last stable offset.
 
-        Raises OFFSET_OUT_OF_RANGE if the log does not have `offset`. If a segment is damaged and cannot be repaired,
-        raises KAFKA_STORAGE_ERROR or DamagedSegment (CORRUPT_MESSAGE). Raises OSError if the disk has an error.
+        Raises OFFSET_OUT_OF_RANGE if the log does not have `offset`, and OSError if the disk has an error. Raises
+        KAFKA_STORAGE_ERROR or DamagedSegment (CORRUPT_MESSAGE) if a damaged segment cannot be repaired.
         """
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)

@@ -213,9 +213,9 @@ class ClassicGroup:
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
 
-        The request waits for the next generation while a rebalance waits for JoinGroup requests. It also waits if the
-        member's metadata has changed, or if the member leads a Stable group. In these two cases, start a new rebalance
-        if no rebalance waits for JoinGroup requests. In all other cases, answer at once with the current generation.
+        In three cases, the request must wait for the next generation: a rebalance is waiting for JoinGroup requests,
+        the member's metadata has changed, or the member is the leader of a Stable group. If no rebalance is waiting
+        yet, the method starts one. In any other case, the method answers at once with the current generation.
         """
         member = self.state.members.check(request.member_id, request.group_instance_id)
         # When the leader of a Stable group sees that a topic of the group has changed, it sends a new JoinGroup

@@ -215,9 +215,9 @@ class TransactionCoordinator:
     ) -> Callable[[], None]:
         """Append a marker to one partition, for a WriteTxnMarkers request.
 
-        The method appends the marker even if the coordinator knows no such transaction. It returns without waiting for
-        the disk. The returned function waits until the marker is on disk, but only if `log.flush.acks.all` is true. The
-        method and the returned function raise KafkaError.
+        The method does not check whether the coordinator knows the transaction. It returns a function. If
+        `log.flush.acks.all` is true, this function waits until the marker is on disk. If the marker cannot be written,
+        the method or the function raises KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
@@ -247,10 +247,9 @@ class TransactionCoordinator:
     ) -> Transaction:
         """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
-        `entry.transition_in_progress` is True while a thread changes the entry. If another thread is changing the
-        entry, the method waits for at most `patience` seconds. If the other thread has not finished by then, the method
-        raises CONCURRENT_TRANSACTIONS. If the calling thread itself has set this flag, `owns_transition` is True, and
-        the method does not raise this error.
+        If another thread is changing the entry (`entry.transition_in_progress` is True), the method waits for at most
+        `patience` seconds, and then raises CONCURRENT_TRANSACTIONS. `owns_transition=True` means that the calling
+        thread itself has set this flag. The method then ignores the flag.
 
         Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
         error, `entry` keeps its old value.

@@ -10,8 +10,8 @@ contain the records that no round has compacted yet. It builds a map from each k
 record. The second pass copies the segments without the records that compaction drops (rule.py). A round also merges
 neighboring segments if they fit into one new segment.
 
-A round stops before the segment with the log's last record, which is usually the active segment. It stops earlier at a
-segment with a record younger than `min.compaction.lag.ms`, and at the first record of an open transaction.
+A round never compacts the segment with the log's last record. It stops before the first segment with a record
+younger than `min.compaction.lag.ms`. It also stops at the first record of an open transaction.
 
 The cleaner compacts a log in two cases. In the first case, much of the log is dirty (not compacted yet): the ratio of
 dirty bytes to all bytes that can be compacted is at least `min.cleanable.dirty.ratio`. In the second case, all records
