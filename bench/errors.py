@@ -8,7 +8,7 @@ import click
 
 
 class BenchmarkError(click.ClickException):
-    """An error after which a benchmark cannot continue. The message names the cause, and the remedy if one is known."""
+    """An error that ends a benchmark. The message explains the problem and, if possible, how to solve it."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message in the form that all commands of `hmb` use."""

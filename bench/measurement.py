@@ -164,9 +164,10 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
 
 
 def broker_options(function: Function) -> Function:
-    """Add the options -b and --versus to a command. With them, a user chooses the brokers that the command measures.
+    """Add the options -b and --versus, with which a user chooses the brokers that a command measures.
 
-    The decorator is for commands whose brokers run until the command ends, and are not started again for each run.
+    Use this decorator only for a command that measures the same running brokers in all rounds. If a command starts
+    new brokers for each measurement, use `versus_option`.
     """
     versus_help = VERSUS_HELP + " HOST:PORT measures that broker instead of Kafka."
     function = click.option("--versus", type=_opponent, metavar="CHECKOUT|HOST:PORT", help=versus_help)(function)

@@ -1,4 +1,6 @@
-"""Measures how long the embedded broker takes in tests: to start, to stop, to create a topic, and for 1,000 tests.
+"""Measures how long the embedded broker takes to start, to stop and to create a topic.
+
+The benchmark also measures how long 1,000 tests with the embedded broker take.
 
 These commands are examples:
     hmb bench testing

@@ -80,7 +80,7 @@ GOALS = {
 
 
 class FigureGoalView:
-    """Makes the table of the benchmark `ui`. The table shows the median and the goal of each figure."""
+    """Makes the table of the benchmark `ui`. For each measured number, the table shows the median and the goal."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return one table with the figures of all rounds."""
@@ -102,11 +102,12 @@ def served() -> Hmb:
 
 
 def link(broker: Hmb) -> str:
-    """Wait until a broker has written the link to its page into a file, and return this link.
+    """Return the link to the web page of a broker. The link contains a token.
 
-    The link contains a token.
+    When the broker starts, it stores the link in a file in its data directory. The function waits until the file
+    contains the link.
 
-    Raises PeerFailed if the broker writes no link in time.
+    Raises PeerFailed if the file does not contain the link within START_SECONDS seconds.
     """
     file = broker.data_dir / STATE_FILE
     deadline = time.monotonic() + START_SECONDS
@@ -255,11 +256,13 @@ class BusyBrokers:
             rate_and_cpu(broker, BUSY, self._workload)  # This run is the warm-up.
 
     def measure(self) -> dict[str, float]:
-        """Measure how much its web page costs a broker, compared with a broker without a web page.
+        """Measure how much slower a broker is, and how much more memory it uses, when it serves its web page.
 
-        Send records as fast as possible to one broker, and then to the other. The result contains the throughput
-        (records/s) of the broker with the web page. It also contains the costs of the page: the lost throughput, the
-        additional processor time, and the additional memory.
+        The function sends records as fast as possible to two brokers, one after the other. Only one of the brokers
+        serves a web page. The result contains the throughput (records/s) of the broker with the web page.
+
+        The result also contains three costs of the web page: the lost throughput (%), the additional processor time (%
+        of one processor), and the additional memory (MB).
         """
         self._runs += 1
         runs = {}

@@ -1,4 +1,7 @@
-"""`hmb faults`: change the faults of a broker that runs with `--faults` or `--embedded`, or print its requests."""
+"""`hmb faults`: add and remove faults in a broker, or print the requests that the broker has received.
+
+The broker must run with the option `--faults` or `--embedded`.
+"""
 
 from __future__ import annotations
 

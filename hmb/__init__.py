@@ -29,8 +29,8 @@ HMB has these folders, in the order from the lowest layer to the highest layer:
 - `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
 - `state_table`, `units`, `uuids`, `printable`, `defaults`  small modules that several folders use
 
-The short reading: these fifteen files explain in this order how records get into a log, and how consumers read them.
-The files have at most 3,000 lines together.
+The next list is called the short reading. Its fifteen files explain how records get into a log, and how
+consumers read them. Read the files in the order of the list. Together they have at most 3,000 lines.
 
  1. `protocol/framing.py` defines a frame: four bytes with the length of a message, and then the message
  2. `protocol/messages/produce.py` declares the messages of Produce: one line for each field, for all versions
@@ -78,34 +78,34 @@ The Produce tour consists of the functions that handle a Produce request, in the
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-The Produce tour (the list above) names one function in each step. Each step also uses functions of other modules. Open
-these modules only if you want to see the details:
+The Produce tour (the list above) names one function in each step. The next list names other functions that
+take part in these steps. You do not need them when you read the code for the first time:
 - Step 1, `AcceptedConnection._serve`: `Server` has started the thread of the connection (`broker/network/server.py`).
   `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the
-  responses (`broker/network/gathering.py`). If its method `may_wait` returns True, the thread handles the next request
-  first, and `ResponseQueue` then sends several responses together.
-- Step 3, `Dispatcher.begin`: this method calls `Dispatcher._begin`. `Dispatcher._begin` first calls
-  `ServerConnection.receive` (step 4), and then `Dispatcher._handle`, which calls the handler. A first reading can skip
-  the login at the start of `Dispatcher.begin` (`broker/security/login.py`).
+  responses (`broker/network/gathering.py`). If `ResponseQueue.may_wait` returns True, the thread handles the next
+  request before the response is sent. `ResponseQueue` then sends several responses together.
+- Step 3, `Dispatcher.begin` calls `Dispatcher._begin`. `Dispatcher._begin` calls `ServerConnection.receive` (step 4).
+  It then calls `Dispatcher._handle`, which calls the handler. At its start, `Dispatcher.begin` checks the client's
+  login (`broker/security/login.py`).
 - Step 4, `ServerConnection.receive`: `request_class` finds the class of the request by its API key
   (`protocol/messages/__init__.py`). `RequestHeader` is the header before each request (`protocol/headers.py`).
   `Plan.decode` decodes each field (`protocol/schema.py`, `protocol/primitives.py`).
-- Before the handler runs: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker wraps
-  each handler (`broker/lifecycle.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks ACLs if
-  the broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
+- Before the handler runs: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker
+  wraps each handler (`broker/lifecycle.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks
+  ACLs if the broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
   (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
 - Step 5, `_Appends.append`: the handler is the function `handle` in `broker/handlers/produce.py`. It calls
   `_Appends.append` for each partition. `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table
   (`broker/topics/table.py`). `Topic.log` returns the log of the partition (`broker/topics/topic.py`). `error_code_in`
-  writes an error into the response (`broker/errors.py`). A first reading can skip the records of transactions
-  (`broker/transactional.py`).
+  writes an error into the response (`broker/errors.py`). The module `broker/transactional.py` handles records of
+  transactions.
 - Still in step 5, `_Appends.append` calls two functions of `broker/handlers/produce.py`. The first one is
-  `_Appends._parse`, which calls `parse_produced` (step 6). The second one is `_append_to_log`, which calls `Log.append`
-  (step 7).
-- Step 6, `parse_produced`: `iter_batches` finds the batch in the bytes (`records/reading.py`), and `RecordBatch.parse`
-  decodes its header (`records/batch.py`).
-- Step 9, `Log.append_prepared`: a producer that gets no response sends its batch again. `ProducerState.check` finds out
-  whether the log already contains the batch (`storage/producer_state.py`). If not, `RecordBatch.with_base_offset`
+  `_Appends._parse`, which calls `parse_produced` (step 6). The second one is `_append_to_log`, which calls
+  `Log.append` (step 7).
+- Step 6, `parse_produced`: `iter_batches` finds the batch in the bytes (`records/reading.py`), and
+  `RecordBatch.parse` decodes its header (`records/batch.py`).
+- Step 9, `Log.append_prepared`: a producer that gets no response sends its batch again. `ProducerState.check` finds
+  out whether the log already contains the batch (`storage/producer_state.py`). If not, `RecordBatch.with_base_offset`
   writes the offset into the header (`records/batch.py`). Then `Log._write` takes the active segment
   (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one (`storage/log_segments.py`).
 - Step 10, `Segment.append`: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
@@ -117,9 +117,11 @@ With acks=all, the broker sends the response only after `Log.flush` has written 
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
 this case, the module `broker/network/gathering.py` sends several responses together.
 
-A Fetch request first passes through steps 1 to 4 of the Produce tour (the list above), in which the broker
-reads and decodes the request. A Fetch request does not have to list all its partitions: the broker remembers
-them in a *fetch session*. The Fetch tour is a list of the same kind, and begins after these four steps.
+The broker reads and decodes a Fetch request in the same way as a Produce request: in steps 1 to 4 of the
+Produce tour (the list above). The Fetch tour continues after step 4.
+
+A Fetch request does not have to list all its partitions, because the broker remembers them in a *fetch
+session*.
 
 The Fetch tour consists of the functions that handle a Fetch request, in the order of their calls:
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
@@ -168,9 +170,10 @@ The handler puts the `FileRegion` into the response, as the value of the field `
 itself. In step 11, `_send_region` asks the kernel to send these bytes of the file.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
-partitions. In a KIP-848 group (the new protocol), the broker assigns them. JoinGroup and SyncGroup requests
-also pass through steps 1 to 4 of the Produce tour (the first list of functions), in which the broker reads and
-decodes a request. The JoinGroup tour begins after these four steps.
+partitions. In the new protocol (KIP-848), the broker assigns the partitions.
+
+The broker reads and decodes JoinGroup and SyncGroup requests in steps 1 to 4 of the Produce tour, the first
+list of functions. The JoinGroup tour continues after step 4 of the Produce tour.
 
 The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup requests, in the order of their calls:
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response

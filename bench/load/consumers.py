@@ -7,9 +7,10 @@ line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-Kafka's `kafka-consumer-perf-test.sh` and HMB's `perf_consumer` both print these ten values. The benchmarks
-compare the last value, fetch.nMsg.sec. It is the number of records per second, without the time that the
-consumer needs to join its group.
+A consumer prints all its results in one line. The benchmarks compare the last number of the line, `fetch.nMsg.sec`: the
+records that a consumer reads per second.
+
+The number `fetch.nMsg.sec` does not include the time that a consumer takes to join its group.
 """
 
 from __future__ import annotations

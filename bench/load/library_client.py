@@ -8,9 +8,8 @@ For a fair comparison, all client libraries use the same acks, linger and batch 
 Compression, idempotent producers and consumer groups are not used. The producers of HMB and librdkafka have a buffer of
 32 MB. The buffers of aiokafka and kafka-python are different, because these libraries have no setting for the size.
 
-Two settings are not the same for all libraries: the number of requests in flight, and the size of a fetch. For these
-settings, each library uses its own default. For example, librdkafka can have many requests in flight, and each of the
-other libraries has at most 1 or 5.
+For two settings, each library uses its own default: the largest number of requests in flight, and the size of a fetch.
+For example, kafka-python has at most 5 requests in flight on a connection, but librdkafka allows many more.
 
 librdkafka fetches records in the background, and puts them into a queue. When the queue contains enough records,
 librdkafka waits for one second before its next fetch (fetch.queue.backoff.ms). The client "confluent-kafka consume at

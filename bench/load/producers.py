@@ -7,9 +7,11 @@ For example (here broken into two lines):
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
 
-In the line that a producer prints, one MB is 1,048,576 bytes. The latency of a record is the time from the call of
-`send` to the acknowledgement of the record. These producers send as fast as they can, so most of this time a record
-waits in the producer's buffer. The latency therefore says little about how fast the broker responds.
+In the last line of a producer's output, one MB is 1,048,576 bytes.
+
+The latency of a record is the time from the call of `send` until the broker acknowledges the record. All producers call
+`send` as often as they can, so a record waits for a long time in the producer's buffer. The latency therefore says
+little about the speed of the broker.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Workload:
         }
 
     def scaled(self, factor: float) -> Self:
-        """Return a workload with `factor` times as many records, but at least with one record."""
+        """Return a workload with `factor` times as many records. The new workload has at least one record."""
         return replace(self, records=max(1, int(self.records * factor)))
 
 

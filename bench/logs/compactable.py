@@ -9,8 +9,10 @@ other records:
     ...
     00000000000008264462.log   1 record  active
 
-The cleaner writes the offset up to which it has compacted the log into the file `cleaner-offset-checkpoint`. When this
-offset is the base offset of the active segment (`Original.end`), the cleaner has compacted all other segments.
+The cleaner stores an offset in the file `cleaner-offset-checkpoint`. All records below this offset are compacted.
+
+Compaction is complete when the offset in `cleaner-offset-checkpoint` is the base offset of the active segment
+(`Original.end`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ Kafka on one machine, and measures both alternately. Two releases of Kafka can b
 release. Kafka 0.8.2.2 is the last release of the series 0.8.2. The bachelor thesis on which HMB is based measured this
 series in 2015.
 
-The tests in `tests/conformance` start the same brokers, and compare their responses and files.
+The tests in `tests/conformance` start HMB and Kafka with this package. They compare the responses and the files of HMB
+with the responses and the files of Kafka.
 
 Read in this order:
 1. `broker_process`  the class `Peer`: start a broker, wait until it is ready, stop it, kill it

@@ -1,4 +1,4 @@
-"""Chooses the brokers that a benchmark measures, from the options of its command.
+"""Reads the options of a benchmark's command, and chooses the brokers that the benchmark measures.
 
 These options choose the brokers:
     (no option)         HMB and Kafka 4.3.0, which the benchmark starts; HMB alone if Java or Kafka's jars are missing

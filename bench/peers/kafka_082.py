@@ -1,4 +1,8 @@
-"""A broker of Apache Kafka 0.8.2.2, with the ZooKeeper that it needs. HMB's thesis measured Kafka 0.8.2.0."""
+"""A broker of Apache Kafka 0.8.2.2, and the ZooKeeper server that this broker needs.
+
+Kafka 0.8.2.2 is the last release of the series 0.8.2. The bachelor thesis on which HMB is based measured an older
+release of this series, Kafka 0.8.2.0.
+"""
 
 from __future__ import annotations
 

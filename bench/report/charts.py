@@ -37,13 +37,17 @@ LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value i
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw a chart with dots. The chart has one panel for each measured quantity, for example records/s.
 
-    A chart can show several tasks, for example messages of 10 B and messages of 100 B. The rates of the two tasks
-    can be very different. If one axis shows both rates, a small difference between two brokers is hard to see.
+    If the chart shows several tasks, each quantity has a second panel with ratios. For example, HMB's rate is
+    200,000 records/s and Kafka's rate is 100,000 records/s, so the ratio is 2. Each ratio compares two values of
+    the same task and the same round.
 
-    In a chart with several tasks, each quantity therefore has a second panel, which shows ratios. A ratio is a
-    value divided by the value of the reference, for example Kafka, in the same task and round. Such a chart does
-    not show quantities for which `Column.compare` is False, because they have no ratios. If the samples contain no
-    reference, the chart has no ratios.
+    The ratios are useful when the rates of two tasks are very different. Messages of 10 B, for example, have much
+    higher rates than messages of 1,000 B. On one axis for all rates, a small difference between HMB and Kafka is
+    hard to see.
+
+    A chart with ratios leaves out each quantity for which `Column.compare` is False: the chart has no panel for it.
+
+    If the samples contain no broker or client to compare with, the chart has no ratios. It shows all quantities.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]

@@ -58,9 +58,11 @@ class Origin:
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     """Read the files `paths`, or the newest files if `paths` is empty. Return the samples of each origin.
 
-    Each sample contains the number of its round, and a ratio compares two samples of the same round. It must not
-    compare samples of two files. If two files have the same origin, the function therefore gives new numbers to the
-    rounds of the second file. These numbers are greater than those of the first file.
+    Two files can have the same origin, and both files number their rounds from 0. The function gives the rounds of
+    the second file new numbers. For example, the rounds of the first file are 0 to 4, so the second file's rounds
+    begin at 5.
+
+    Without the new numbers, the reports would compare HMB's rate from one file with Kafka's rate from another file.
 
     Raises OSError, InvalidSamples.
     """

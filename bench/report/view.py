@@ -9,10 +9,13 @@ For example, `hmb bench produce` has ten tasks (cells): ten combinations of a me
 task, the benchmark compares two brokers (contestants): HMB and Kafka 4.3.0. Kafka is the reference, so the tables show
 HMB's values divided by Kafka's values.
 
-Each column of a table shows one measured number, for example the rate. It contains the median and the range of
-this number. If `Column.compare` is set, the next column shows a ratio: the number divided by the number of the
-*reference*. The reference is the contestant with which all others are compared. The last table summarizes the
-ratios of all cells.
+Each column of a table shows one measured number, for example records/s. The table shows the median of all rounds and,
+for most columns, the lowest and the highest value.
+
+If `Column.compare` is True, the next column shows a ratio: the value of a broker or a client divided by the value of
+the *reference*, usually Kafka. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
+
+If a table has ratios for several tasks, a second table shows the median, the lowest and the highest ratio.
 
 A view declares the tables and the charts of one benchmark. `hmb bench show` prints the tables, and `hmb bench plot`
 draws the charts. The documentation contains both.
@@ -177,13 +180,16 @@ class SampleView:
         return Table(title, rows)
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return a table that summarizes the ratios in all tasks (cells), or no table if nothing is compared.
+        """Return a list with the table of the ratios, or an empty list if the view compares nothing.
 
-        With at least five rounds (ROUNDS_FOR_VERDICT), the table also names the cells in which a contestant was better
-        than the reference in every round. It also names the cells in which the contestant was worse in every round.
+        The table compares, for example, HMB with Kafka. A ratio is HMB's rate divided by Kafka's rate. The table shows
+        the median, the lowest and the highest ratio of all tasks (`cells`).
 
-        One such cell proves little. If the contestant and the reference are equally fast, one of them still wins all
-        five rounds by chance in 1 of 16 cells.
+        With at least five rounds (ROUNDS_FOR_VERDICT), the table names the tasks in which HMB was better than Kafka in
+        every round, and the tasks in which HMB was worse in every round.
+
+        A single task proves little. If HMB and Kafka are equally fast, the probability is 1/16 that one of them wins
+        all five rounds by chance.
         """
         reference = self.reference_of(cells)
         if reference is None:
@@ -207,11 +213,14 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: the tasks in which a contestant was always better than the reference, and always worse.
+    """Return two texts: the names of the tasks with only better results, and with only worse results.
 
-    `found` maps the name of a task to the ratios of its rounds, for example HMB's rate divided by Kafka's rate. The
-    first text names the tasks in which the contestant was better in every round. The second text names the tasks in
-    which it was worse in every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT rounds.
+    `found` contains the ratios of each task, one ratio for each round. A ratio is, for example, HMB's rate divided
+    by Kafka's rate.
+
+    In this example, the first text names the tasks in which HMB was better than Kafka in every round. The second
+    text names the tasks in which HMB was worse than Kafka in every round. Both texts leave out a task with fewer
+    than ROUNDS_FOR_VERDICT rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

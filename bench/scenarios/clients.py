@@ -76,7 +76,11 @@ class LibraryClient:
 
     @property
     def label(self) -> str:
-        """The name of the client in samples: "hmb send", or "hmb send (before)" for another installation of HMB."""
+        """The name of the client in the results, for example "hmb send".
+
+        With `--versus ../before`, the benchmark compares this HMB with the HMB that is installed in the folder
+        `before`. In the results, the client from the folder `before` is called "hmb send (before)".
+        """
         return self.name + self.installation.name.removeprefix(peers.Hmb.name)
 
 
@@ -102,11 +106,12 @@ CONSUMERS = (
 
 @dataclass(frozen=True)
 class ClientGoal:
-    """A goal for the speed of a client, compared with another client or with a fixed rate.
+    """A goal for the speed of the client `client`: a fixed rate, or a comparison with the client `over`.
 
-    If `over` is the name of another client, the goal is to be at least `least` times as fast as this client. For
-    example, `over` is "kafka-python", and `least` is 10. If `over` is None, the goal is a rate of at least `least`
-    records/s.
+    If `over` is None, the number `least` is a rate: `client` must reach at least `least` records/s.
+
+    Otherwise, the number `least` is a ratio. For example, `client` is "hmb send", `over` is "kafka-python", and
+    `least` is 10. The rate of "hmb send" must then be at least 10 times the rate of "kafka-python".
     """
 
     action: str

@@ -82,7 +82,15 @@ VIEW = ConnectionsView(
 def measure(
     target: MeasuredBroker, connections: int, partitions: int, batch_records: int, record_size: int, seconds: float
 ) -> dict[str, float]:
-    """Send requests to a new topic for some seconds, delete the topic, and return the figures."""
+    """Send Produce requests to a new topic for some seconds. Return the throughput and the latencies.
+
+    The result contains the requests and records per second, and the 50th and 99th percentiles of the latency (ms).
+
+    If the benchmark has started the broker itself, the result also contains the broker's CPU time (s) and memory
+    (bytes).
+
+    At the end, the function deletes the topic.
+    """
     topic = f"hmb-bench-{connections}"
     topics.create(target.bootstrap, topic, partitions=partitions)
     requests = [

@@ -9,8 +9,10 @@ The benchmark measures the memory of a broker as follows. HMB's producer sends o
 new topic. HMB's consumer reads the records, and the benchmark deletes the topic. For each further gigabyte, the
 benchmark repeats these steps with a new topic.
 
-The broker has its default settings, except for `COMPARABLE_SETTINGS` (`peers/broker_process.py`). These two settings
-have the same values in all measured brokers. "Idle" is the memory of the broker directly after its start.
+All brokers run with their default settings, except for two settings: `group.initial.rebalance.delay.ms` is 0, and
+`log.segment.delete.delay.ms` is 1000. The dict `COMPARABLE_SETTINGS` in `peers/broker_process.py` contains both.
+
+In the table, "idle" is the memory that a broker uses directly after its start.
 
 With `--of producer`, the benchmark measures HMB's performance producer. This producer sends records of 100 B as fast
 as it can. "Idle" is the peak memory of a producer that sends only one record. The producer's buffer (buffer.memory)

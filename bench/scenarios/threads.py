@@ -88,8 +88,11 @@ def produce_together(
     Each producer sends an equal part of the records to its own topic. The result contains:
 
     - the records per second of all producers together
-    - the highest 99th percentile of the latencies (ms) of any producer
-    - the CPU time (s) that the broker has used, and its present memory (bytes)
+
+    - the 99th percentile of the latency (ms) of the producer for which this percentile is highest
+
+    - the CPU time (s) that the broker has used for these records, and the memory (bytes) that the broker uses at
+      the end
     """
     share = workload.scaled(1 / producers)
     before = broker.cpu_seconds()

@@ -5,11 +5,13 @@ with `sendfile`. For a login with SCRAM, the broker computes several hashes to c
 compares each request with the ACLs. The command `hmb bench security` measures these three costs, and compares them with
 goals.
 
-TLS and logins are measured with HMB and Kafka 4.3.0 alternately. Each broker has three listeners: one without
-security, one with TLS, and one that requires a login. The benchmark itself uses the first listener, for example to
-create topics. No run without security is measured: the result for TLS is HMB's rate over TLS divided by Kafka's rate
-over TLS, and the result for logins is the CPU time of a login. ACLs are measured only with HMB: one of two brokers
-has 1,000 ACLs.
+For TLS and logins, the benchmark measures HMB and Kafka 4.3.0, one after the other. For TLS, the result is HMB's rate
+divided by Kafka's rate. Both rates are measured over TLS. For logins, the result is the CPU time of one login.
+
+For ACLs, the benchmark measures only HMB. It compares a broker with 1,000 ACLs and a broker without ACLs.
+
+For TLS and logins, each broker has three listeners: one without security, one with TLS, and one that requires a login.
+The benchmark uses the listener without security for tasks that it does not measure, for example to create topics.
 
 A change to HMB must not make a broker without security slower. To check a change, run `hmb bench produce
 --versus CHECKOUT` and `hmb bench consume --versus CHECKOUT`. CHECKOUT is a folder with HMB's code without the

@@ -41,7 +41,10 @@ def acls() -> Iterator[AclBinding]:
 
 
 class AclBrokers:
-    """Two brokers: one without an authorizer, and one with 1,000 ACLs. They run until `stack` closes."""
+    """Two brokers: one without an authorizer, and one with 1,000 ACLs.
+
+    The brokers stop when the caller closes the ExitStack `stack`.
+    """
 
     def __init__(self, stack: ExitStack, records: int) -> None:
         self._workload = Workload(100, SMALL_BATCH, records)

@@ -1,4 +1,4 @@
-"""Measures the cost of TLS, of logins and of ACLs: the command `hmb bench security`, its tables and its goals.
+"""The command `hmb bench security`, which measures what TLS, logins and ACLs cost a broker.
 
 These commands are examples:
     hmb bench security

@@ -37,7 +37,8 @@ CLIENTS = 8  # the number of clients that log in at the same time
 def login_cpu_ms(broker: SecuredBroker, user: str, logins: int) -> float:
     """Log in `logins` times. Return the processor time (ms) that the broker needs for one login.
 
-    Raises PeerFailed if the broker accepts the unknown user, or refuses the known user.
+    The broker must accept the user USER, and must refuse the user STRANGER, who does not exist. Otherwise, the
+    function raises PeerFailed.
     """
     attempt: Callable[[int], bool] = partial(_is_accepted, broker.login, user)
     before = broker.plain.cpu_seconds()

@@ -167,9 +167,9 @@ def count(name: str, servers: str, records: int) -> dict[str, float]:
     help=f"The processors to measure: {', '.join(PROCESSORS)}.  [default: all]",
 )  # fmt: skip
 def command(measurement: Measurement, records: int, words: list[int], only: list[str]) -> None:
-    """Measure word count with Hailstorm, bytewax, quixstreams and Kafka Streams.
+    """Measure how fast Hailstorm, bytewax, quixstreams and Kafka Streams count words.
 
-    The processors run alternately on HMB's broker.
+    In each round, these programs run one after another. They all read the same topic on HMB's broker.
     """
     names = list(available(only))
     progress = measurement.progress(len(names) * len(words) * measurement.round_count)

@@ -1,4 +1,6 @@
-"""The command `hmb bench thesis`, which repeats the benchmarks of the thesis with two releases of Kafka.
+"""The command `hmb bench thesis`, which repeats benchmarks from the year 2015 with two releases of Kafka.
+
+The benchmarks come from the bachelor thesis on which HMB is based.
 
 These commands are examples:
     hmb bench thesis                               # the whole benchmark, about 40 minutes
@@ -16,7 +18,8 @@ workload: a combination of a message size and a batch size. In each round of a c
 producer and a broker run one after another. If another program slows down the machine, it therefore slows down
 all pairs, and not only one of them.
 
-A run counts only if all records that the producer reports are in the log.
+After each run, the benchmark counts the records in the topic. If the producer had to send 1,000,000 records, the topic
+must contain 1,000,000 records. Otherwise, the benchmark ends with an error.
 """
 
 from __future__ import annotations
@@ -78,7 +81,11 @@ class Pair:
 
 
 def start_pairs(generations: Sequence[str], stack: ExitStack) -> list[Pair]:
-    """Start the brokers and return the pairs that this machine can run. Print what is missing for the other pairs."""
+    """Start the brokers, and return all pairs of a producer and a broker that can run on this machine.
+
+    If a release of Kafka cannot run, for example because Java is not installed, the function prints the reason. In
+    this case, the result contains no pairs with this release.
+    """
     hmb, hmb_producer = MeasuredBroker.of(stack.enter_context(peers.Hmb())), HmbProducer()
     found: list[Pair] = []
     for generation in generations:

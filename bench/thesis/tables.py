@@ -3,10 +3,14 @@
 HMB repeats the benchmarks of the thesis. The tables contain the measured rates, ratios and costs, and HMB's
 goals.
 
-A *scenario* is a pair of a producer and a broker, each from Kafka or from HMB. In scenario 1, both are from
-Kafka. The tables compare the rate of each scenario with the rate of scenario 1. The *ratio* is the rate of the
-scenario divided by the rate of scenario 1. Both rates are from the same round, with the same release of Kafka.
-In scenario 4, both programs are from HMB, so it is compared with scenario 1 of each release.
+A *scenario* is a pair of a producer and a broker. In scenario 1, the producer and the broker come from Kafka. In
+scenario 4, the producer and the broker come from HMB.
+
+The tables show a *ratio* for each of the other scenarios: the rate of the scenario divided by the rate of scenario 1.
+Both rates come from the same round.
+
+For each release of Kafka, a table shows the ratios. In scenarios 1 to 3, Kafka's programs come from this release.
+Scenario 4 contains no program of Kafka, so its rate is compared with scenario 1 in each table.
 
 The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
 that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one
@@ -40,11 +44,14 @@ COSTS = (
 
 @dataclass(frozen=True)
 class ThesisGoal:
-    """A goal for the rate of one scenario: how many times as fast as scenario 1 it must be.
+    """A goal for the ratio between the rate of one scenario and the rate of scenario 1.
 
-    The benchmark measures this ratio in several cells. A cell is one combination of message size and batch size.
-    The ratio of each cell must be at least `every`. If `median` is not None, the median of these ratios must be at
-    least `median`.
+    In scenario 1, the producer and the broker come from Kafka. The benchmark runs each scenario with several
+    combinations of a message size and a batch size. For each combination, the ratio is the rate of the scenario
+    divided by the rate of scenario 1.
+
+    The ratio of each combination must be at least the number `every`. If the number `median` is not None, the
+    median of the ratios must be at least `median`.
     """
 
     scenario: int

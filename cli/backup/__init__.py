@@ -20,10 +20,11 @@ partition with gaps, `hmb restore` translates the offsets of consumer groups and
 For example, a partition has the records 100 to 149, and a group has the committed offset 120. The restored partition
 has the records 0 to 49, and the group gets the offset 20.
 
-For a share group, a backup contains the start offset of each partition. The broker also stores which records
-after the start offset the group has already processed. A backup does not contain this information, because `hmb
-restore` could not use it: no request lets a client set this information. After a restore, the group therefore
-receives all records from the start offset on again.
+For a share group, a backup contains only the start offset of each partition. For example, the start offset is 20, and
+the group has already processed the record at offset 22. The backup does not show that this record is processed.
+
+After a restore, the share group therefore receives the record at offset 22 again. `hmb restore` cannot mark the record
+as processed, because Kafka's protocol has no request for this purpose.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -119,7 +119,10 @@ def _save(
 
 
 def _committed(admin: Admin, partitions: set[TopicPartition]) -> dict[str, list[SavedOffset]]:
-    """Return the committed offsets of all groups in these partitions, by group. Share groups commit no offsets."""
+    """Return the offsets that groups have committed for `partitions`, as a dict: group name -> offsets.
+
+    The result contains no share groups, because share groups commit no offsets.
+    """
     from hmb.protocol.enums import GroupType
 
     from .contents import SavedOffset

@@ -49,9 +49,10 @@ class RestoredPartition(NamedTuple):
 
 
 def check_target(admin: Admin, contents: BackupContents) -> None:
-    """Raise CliError if the target cluster has one of the topics, or if one of the groups has members there.
+    """Check that a restore changes no existing topic and no active group of the target cluster.
 
-    Without this check, the restore could change topics that exist already, and groups that are running.
+    Raises CliError if a topic of the backup already exists in the target cluster, or if a group of the backup has
+    members in the target cluster.
     """
     existing = {topic.name for topic in admin.list_topics(internal=True)}
     if taken := sorted(existing & contents.topics.keys()):

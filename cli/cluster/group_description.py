@@ -91,13 +91,16 @@ def describe(
 ) -> None:
     """Show the partitions that GROUPS read, with their lags and members. Without GROUPS, show all groups.
 
-    The lag is the number of records that the group has not read yet. The command also shows the lag as a time: the
-    age of the first record that the group has not read. With --watch, the command shows how fast the lag grows (+)
-    or falls (-), in records per second.
+    The lag of a partition is the number of records that the group has not read yet. The command also shows the age
+    of the first unread record. With --watch, the command shows how fast the lag grows (+) or falls (-), in records
+    per second.
 
     For a share group, the command shows the start offset of each partition. The broker does not deliver the records
-    below this offset again. From this offset on, the command counts the records that are complete, so that the
-    broker does not deliver them again either. It also counts the records that wait for another delivery.
+    below the start offset again.
+
+    At and above the start offset of a share group, the command shows two numbers. The number "complete" counts the
+    records that the broker does not deliver again, for example because a consumer has acknowledged them. The number
+    "released" counts the records that wait for another delivery.
     """
     if all_groups and groups:
         raise click.UsageError("name groups, or choose --all-groups")

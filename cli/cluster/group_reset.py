@@ -4,7 +4,8 @@ Without --execute, `hmb groups reset` only prints a plan: the new offset of each
 plan in a file, and execute it later. For example, this command stores the plan in the file plan.csv:
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
 
-The file then contains one line for each partition, with the topic, the partition and the offset:
+The file plan.csv contains one line for each partition. For example, this line sets the offset of partition 0 of the
+topic weather to 0:
     weather,0,0
 
 This command executes the plan:

@@ -1,4 +1,7 @@
-"""`hmb meta`: show the brokers, topics and leaders of a cluster, as `kcat -L` does, or the APIs of the brokers."""
+"""`hmb meta`: show the brokers, topics and leaders of a cluster. The output is similar to that of `kcat -L`.
+
+With the option --versions, `hmb meta` shows the APIs of each broker instead.
+"""
 
 from __future__ import annotations
 
@@ -115,11 +118,15 @@ def _print(cluster: dict[str, Any]) -> None:
 
 
 def _versions(its: BrokerVersions) -> dict[str, Any]:
-    """Return the features of a broker, and the versions of each API that the broker and HMB's client support.
+    """Return the features of a broker, and three values about each API that the broker supports.
 
-    The result shows a range of versions as a list with the lowest and the highest version, for example [0, 13]. For
-    each API, it also contains the version that the client uses with this broker: the highest version that both
-    support.
+    The three values about an API are:
+
+    - the versions that the broker supports, as a list of the lowest and the highest version, for example [0, 13]
+
+    - the versions that HMB's client supports, in the same form, or None if the client does not support the API
+
+    - the highest version that the broker and the client both support, or None if there is no common version
     """
     from hmb.protocol.api_keys import ApiKey
     from hmb.protocol.messages import API_KEYS, request_class

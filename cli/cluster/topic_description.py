@@ -1,6 +1,7 @@
 """Describe a topic and its partitions as dicts.
 
-The commands `hmb topics` and `hmb meta` both use the functions of this module, so both print the same keys.
+The commands `hmb topics` and `hmb meta` both use this module. In the JSON output of both commands, the fields of a
+topic therefore have the same names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Commands for the files of a log: `hmb dump-log` prints the contents, `hmb index-inspect` shows a look-up.
+"""The commands `hmb dump-log` and `hmb index-inspect`, which print the contents of a log's files.
+
+`hmb dump-log` decodes all files of a log. `hmb index-inspect` decodes one index file. It can also show how the
+broker looks up an offset or a timestamp in this index.
 
 The broker stores each partition in a directory. The log of the partition consists of segments. A segment consists of
 several files, whose names contain the first offset of the segment:

@@ -283,13 +283,16 @@ def export(number: int, target: str, exercise: Exercise) -> None:
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
 @click.pass_context
 def grade(ctx: click.Context, folder: Path, as_csv: bool) -> None:
-    """Check the answers of a whole class, in the files DIR/STUDENT/lab-NN/answer.py.
+    """Check the lab answers of a whole class. The answers are in the files DIR/STUDENT/lab-NN/answer.py.
 
-    DIR contains a folder for each student, and STUDENT is the student's name. The file second.py beside answer.py
-    contains the answer to the second exercise. The student's name selects the random cases of the checks.
+    DIR contains one folder for each student, and the name of the folder is the student's name. In a folder lab-NN,
+    answer.py is the answer to the first exercise, and second.py is the answer to the second exercise.
 
-    If DIR contains an answer.py for a lab, every student must have an answer.py for this lab. The command prints a
-    line for each missing answer. The exit code is 1 if an answer is missing.
+    The checks of an exercise use random cases. These cases depend on the student's name, so they differ between
+    students.
+
+    If at least one student has an answer.py for a lab, every student must have an answer.py for this lab. The
+    command prints a line for each missing answer.py, and then ends with the exit code 1.
     """
     try:
         found = grading.submissions(folder)

@@ -62,9 +62,10 @@ def submissions(folder: Path) -> list[Submission]:
 
 
 def missing(folder: Path, found: list[Submission]) -> list[Grade]:
-    """Return a grade for each student who has not answered the first exercise of a lab. No requirement counts as met.
+    """Return a grade with 0 met requirements for each missing answer to the first exercise of a lab.
 
-    Only labs for which at least one student has answered the first exercise are included.
+    The function ignores a lab if no student has answered its first exercise. For example, Anna has answered lab 4,
+    Ben has answered no lab, and the class has no other students. The result is one grade: Ben, lab 4.
     """
     first = {(each.student, each.lab) for each in found if each.exercise is FIRST}
     students = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))

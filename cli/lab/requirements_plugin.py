@@ -66,7 +66,8 @@ WRITING_EVENTS = {
 class TooSlow(BaseException):
     """A test took too long.
 
-    The class does not inherit from Exception, so that `except Exception` in the answer does not catch it.
+    The class does not inherit from Exception. Therefore, `except Exception` in the student's code does not catch
+    it.
     """
 
 
@@ -198,11 +199,14 @@ def place(error: BaseException) -> str:
 def failed_call(error: BaseException) -> str:
     """Return the beginning of an error message, for example `lookup([(9, 100)], 8) raises `.
 
-    - If the answer's code has raised the exception, the text contains the call in the check. In the example, the
-      check calls the function `lookup` of the answer.
-    - If the check's own code has raised the exception, the text contains this code. For example, the answer returns
-      None, and the check uses None as a list.
-    - Otherwise the text is empty, for example if the traceback contains no line of the check.
+    A check is a test that calls functions in a student's answer. `error` is an exception that occurred during a
+    check.
+
+    - If the student's code raised the exception, the text contains the call from the check to the student's
+      function. In the example above, the check called the student's function `lookup`.
+    - If the check's own code raised the exception, the text contains the failed expression of the check. For
+      example, the student's function returned None, and the check used None as a list.
+    - If the traceback contains no line of the check, the text is empty.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]
@@ -320,9 +324,10 @@ def limit_places(root: str) -> None:
 
 
 def limit_processes() -> None:
-    """Let this process and its forks together start at most PROCESSES processes.
+    """Limit the number of processes that this process and its forks can start: at most PROCESSES together.
 
-    All these processes share one counter in memory. Each of them increases the counter when it starts a process.
+    This process and its forks share one counter in memory. Each process increases the counter before it starts
+    another process. If the counter is then greater than PROCESSES, the call raises TooManyProcesses.
     """
     counter = mmap.mmap(-1, 8)
 
@@ -337,7 +342,11 @@ def limit_processes() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End the process at once when all tests have ended. Otherwise the process would wait for the answer's threads."""
+    """End the process immediately after the last test.
+
+    A student's code may have started threads that still run. Without this function, Python would wait for these
+    threads before the process ends.
+    """
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""The rows inside one row of `hmb top`: the segments of a partition, the members of a group, the requests of an API.
+"""The detail tables of `hmb top`: a partition's segments, a group's members, an API's slow requests.
 
 In `hmb top`, the user opens a row with Enter. The command then shows the inner rows: for example, the members of the
 opened group. Each row was made from a part of the broker's state, for example from the state of one group. The row also
@@ -27,8 +27,9 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    # The part of the broker's state that the table needs, for example "segments". If the broker does not report this
-    # part, the table shows the reason instead of rows. With "", the table is always available.
+    # A name for the data that the table shows, for example "segments". If the broker's state lists this name under
+    # "missing", the broker does not report the data. The table then shows the reason that the state contains, instead
+    # of rows. The value "" means that no data can be missing.
     missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 

@@ -1,4 +1,8 @@
-"""Computes how fast the counters of a broker grow, such as the number of its requests, from its two newest states."""
+"""Compares two states of a broker, and computes how fast the broker's counters grow.
+
+For example, the broker had handled 500 requests in the older state, and has handled 520 requests in the newer
+state, 2 s later. The rate is 10 requests per second.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choices that the user of `hmb top` makes with keys, and the table that follows from these choices.
+"""The choices that a user of `hmb top` makes with the keyboard, and the table that shows the result.
 
 A `Screen` shows a list, for example all groups, or one opened row of this list, for example the members of one group.
 For each of these tables, the `Screen` remembers the column by which the table is sorted, the filter and the selected

@@ -162,8 +162,9 @@ def find_page(state_url: str | None, data_dir: str | None) -> str:
 
     If `state_url` is None, the function reads the link from a file in the broker's data directory `data_dir`.
 
-    Otherwise, `state_url` is the address of the broker's state, or the link itself. The broker must serve the state
-    and the page on the same port. The function then only replaces the path of the address by `/`.
+    Otherwise, `state_url` is an address that the broker serves, such as `http://localhost:8080/state`. The function
+    replaces the path of this address by `/`, and returns `http://localhost:8080/`. The broker must serve its state
+    and its web page on the same port.
     """
     if state_url is None:
         return _address_in(data_dir, "ui", "--ui")

@@ -47,14 +47,18 @@ RESERVE = 5.0  # seconds for which a broker records requests after the next upda
 @source_options
 @json_option
 def command(view: str, interval: float, once: bool, source: StateSource, as_json: bool) -> None:
-    """Follow a broker that was started with `hmb broker --state PORT`, or any broker (-b).
+    """Watch a broker's partitions, groups, requests or clients.
 
-    VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per second.
-    The column `trend` shows whether the lag of a group is growing or shrinking.
+    The broker must be started with `hmb broker --state PORT`. To watch any other broker, use the option -b.
 
-    After Enter, the command shows the segments of the selected partition, the members of the selected group, or the
-    slowest requests of the selected API. With --once --json, the command prints these segments, members or requests
-    for each row, in the field `opened`.
+    VIEW is partitions, groups, requests or clients. The column `rate` shows records, commits or requests per
+    second. The column `trend` shows whether the lag of a group is growing or shrinking.
+
+    Press Enter to see the details of the selected row. The details of a partition are its segments, the details of
+    a group are its members, and the details of an API are its slowest requests.
+
+    With --once --json, the command prints one JSON object for each row. The field `opened` contains the details of
+    the row.
     """
     if as_json and not once:
         raise click.UsageError("--json prints one measurement: add --once")

@@ -7,11 +7,15 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-If the lag is steady, its samples are in random order. There are then about as many growing pairs (+1) as
-shrinking pairs (-1), but the sum is rarely exactly 0. For five samples in random order, the standard deviation
-of the sum is 4.1. The module calls a lag *growing* only if the sum is greater than two standard deviations
-(8.2). It calls a lag *shrinking* only if the sum is less than -8.2. For example, the sum 2 means a steady lag,
-and the sum 10 means a growing lag.
+To find the trend of a lag, the module compares each sample of the lag with each later sample. A pair counts as
++1 if the later lag is greater, and as -1 if the later lag is smaller. The sum of these numbers shows the trend.
+
+If the lag is steady, its samples are in random order. The sum is then near 0, but rarely exactly 0. For five
+samples in random order, the standard deviation of the sum is 4.1.
+
+For five samples, the limit of the module is 8.2, which is two standard deviations. If the sum is greater than
+8.2, the lag is *growing*. If the sum is less than -8.2, the lag is *shrinking*. For example, the sum 2 means a
+steady lag, and the sum 10 means a growing lag.
 
 The comparison of each sample with each later sample is called the Mann-Kendall test. This statistical test
 counts how many pairs grow and how many shrink. If there are fewer than five samples, the module does not run

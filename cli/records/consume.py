@@ -48,10 +48,10 @@ POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Ka
 @click.command(cls=GroupedCommand)
 @consume_options
 def command(**given: Any) -> None:
-    """Print the records of TOPICS, one a line.
+    """Print the records of TOPICS, one record per line.
 
-    By default, print only records that are written after the start of the command, until Ctrl-C. If a topic does not
-    exist yet, wait for it.
+    By default, print only records that are written after the command starts, until the user presses Ctrl-C. If a
+    topic does not exist yet, wait until it is created.
     """
     options = ConsumeOptions(**given)
     options.check()
@@ -216,11 +216,13 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that checks whether the command has read every partition up to TO (`-o FROM:TO`).
+    """Return a function that checks whether the command has read all partitions up to TO (`-o FROM:TO`).
 
-    If the log of a partition ends below the offset TO, the consumer would wait for records that do not exist yet.
-    The command must not wait for them. It therefore reads such a partition only up to the offset at which the log
-    ended when the command started. In a group, or if TO is not an offset, the function always returns False.
+    A log can end before the offset TO. For example, TO is 100, but the log ends at offset 60 when the command
+    starts. The command reads this partition only up to offset 60. Otherwise it would wait for records that do not
+    exist yet.
+
+    If the command runs in a group, or if TO is not an offset, the returned function always returns False.
     """
     until = progress.until
     if progress.in_group or not isinstance(until, int):

@@ -175,9 +175,11 @@ class ConsumeOptions:
 def _can_wait(start: Offset | None, until: Until) -> bool:
     """Return whether `hmb consume` can wait until somebody creates a missing topic.
 
-    After the wait, the command prints all records of the new topic. It can therefore wait only if the user wants
-    all these records. It does not wait if the user has set an end. It also does not wait if the user has set the
-    start to an offset, such as 12. The same is true for +12, which is 12 offsets after the log start.
+    After the wait, `hmb consume` prints all records of the new topic. It therefore waits only if the user wants all
+    these records.
+
+    `hmb consume` does not wait if the user has set an end. It also does not wait if the user has set the start to
+    an offset, such as 12, or to a distance from the log start, such as +12.
     """
     from hmb.client.offsets import FromStart
 

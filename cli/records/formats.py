@@ -18,9 +18,11 @@ In a format, a modifier in braces after a letter changes how the field is printe
                     between [[ and ]], { and }, ( and ), or # and #.
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
-The letter %T has different meanings in kcat and rpk. In `hmb consume` and in kcat, %T is the timestamp. In rpk, %T is
-the length of the topic's name. `hmb consume` does not support three things of rpk: letters for batches (%e %x %y %a),
-letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
+The letter %T has different meanings in kcat and rpk. In kcat and in `hmb consume`, %T is the timestamp of the
+record. In rpk, %T is the length of the topic's name.
+
+`hmb consume` does not support all formats of rpk. It has no codes for the properties of a batch (%e %x %y %a)
+or for the state of a partition (%[ %| %]). It does not support Go's layouts of dates.
 
 `hmb consume` parses a format once, and makes a template for the `%` operator of bytes. In the template, each letter of
 the format, such as `v`, becomes a placeholder.

@@ -47,9 +47,10 @@ class Chunk:
 
 
 class Tally:
-    """Counts the delivered and the lost records of all chunks.
+    """Counts the delivered records and the lost records of all chunks.
 
-    When the first record is lost, the tally calls `on_error`. The call can come from any thread.
+    When a chunk fails for the first time, the tally calls the function `on_error`. Later failures do not call it
+    again. Any thread can make this call.
     """
 
     def __init__(self, on_error: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Prints the fields of a binary value, such as numbers, as text: the modifier `unpack` of `hmb consume -f`.
+"""Implements the modifier `unpack` of `hmb consume -f`: it prints fields of a binary value as text.
 
 For example, `hmb consume -f '%v{unpack[>I s]}'` prints each value as a number of 32 bits and then a text. Each letter
 in the brackets describes a field of the value. The letters are those of rpk's modifier unpack. kcat's option -s has the

@@ -29,8 +29,9 @@ import contextlib
 import ctypes
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # the numbers that glibc assigns to these settings
-# Size in bytes. glibc returns freed blocks of at least this size to the operating system at once. It keeps smaller
-# blocks for reuse, because recovery allocates smaller blocks again and again.
+# In bytes. When the program frees a block of at least this size (4 MiB), glibc returns the block to the operating
+# system immediately. glibc keeps smaller blocks and uses them again. The limit is not lower, because recovery allocates
+# and frees many smaller blocks.
 LARGE_BLOCK = 4 << 20
 
 

@@ -121,14 +121,15 @@ def client_options(
     synonyms: Sequence[str] = (),
     server_synonyms: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    """Return a decorator for a command: it adds the options `-b` and `-X`, and an option for a file of settings.
+    """Return a decorator that adds three options to a command: `-b`, `-X`, and one for a settings file.
 
-    The decorated function must have the parameter `client: ClientConfig`, which receives the values of these options.
+    The decorated function must have the parameter `client: ClientConfig`, which receives the values of these
+    options.
 
-    - `known` returns the settings that the command's client has.
-    - `config` contains one or more names for the option with the file. `--help` shows only the first name.
-    - `synonyms` contains further names for the option `-X`. `--help` does not show them.
-    - `server_synonyms` contains further names for the option `-b`.
+    - `known` is a function. It returns the settings that the user can set with `-X` or in the settings file.
+    - `config` contains one or more names of the option for the settings file. `--help` shows only the first name.
+    - `synonyms` contains more names for the option `-X`. `--help` does not show them.
+    - `server_synonyms` contains more names for the option `-b`.
     """
 
     def decorate(command: Command) -> Command:

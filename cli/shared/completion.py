@@ -1,4 +1,6 @@
-"""Complete names on the command line that only a broker knows: topics, partitions, groups and settings.
+"""Completes the names of topics, partitions, groups and settings on the command line.
+
+Only a broker knows which names exist, so the module asks a broker for them.
 
 When the user presses Tab, the shell starts `hmb`, and click calls one of the functions in this module. The function
 gets the unfinished line, and asks the broker that this line names. While it waits for the response, the user cannot

@@ -48,9 +48,11 @@ def report(error: Exception) -> int | None:
     For any other error, print nothing and return None. The caller then raises the error again, so that Python
     prints a traceback.
 
-    Before it returns None, `report` adds a note to the error. Python prints the note after the traceback. The note
-    says that the error is a bug in HMB if the user's own code has not raised it. An OSError gets no note, because
-    its cause can be outside of HMB, for example a full disk.
+    Before `report` returns None, it adds a note to the error, and Python prints the note after the traceback. The
+    note begins with the words "If your own code has not raised this error". In this case, the error is a bug in
+    HMB.
+
+    `report` adds no note to an OSError, because its cause can be outside HMB, for example a full disk.
     """
     known = _explain(error)
     if known is None:

@@ -71,7 +71,11 @@ def write_out(data: bytes) -> None:
 
 
 def prepare_streams() -> None:
-    """Replace closed standard streams by substitutes, and let a failed write to standard output raise OutputError."""
+    """Open a substitute for each closed standard stream, and replace standard output.
+
+    The substitute for a closed stream is /dev/null. If a write to the new standard output fails, for example
+    because the disk is full, the write raises OutputError.
+    """
     for number, stream, way in (
         (0, sys.stdin, os.O_RDONLY),
         (1, sys.stdout, os.O_RDONLY),

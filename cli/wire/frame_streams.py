@@ -1,12 +1,19 @@
-"""Divide the bytes of each direction of a connection into frames, show the frames, and return the bytes to send.
+"""Divide the bytes of a connection into frames, show the frames, and return the bytes to pass on.
+
+A proxy passes on the bytes of a connection in both directions, between a client and a broker. The returned
+bytes are the received bytes, except that the addresses of brokers in responses can be different.
 
 This module uses no sockets. A connection has two streams, one for each direction. When the proxy receives bytes, it
 passes the bytes to a stream, and sends the bytes that the stream returns. A stream changes only the addresses in
 responses, and returns all other bytes unchanged.
 
-A stream does not always return bytes at once. First, it keeps the beginning of a frame (the *head*) until the
-head shows which message the frame contains. Second, if the message is a response with addresses of brokers, the
-stream keeps the whole response. It can change the addresses only when the response is complete.
+Usually, a stream returns the received bytes immediately. There are two exceptions.
+
+At the beginning of a frame, a stream waits until it has received enough bytes to know which message the frame
+contains. These first bytes of the frame are called the *head*.
+
+If a message is a response that contains addresses of brokers, the stream waits until it has received the whole
+response. Only then can the stream change the addresses.
 
 Each request is shown before its response. A stream shows a frame (one message) before it returns the last byte
 of the frame. The proxy sends only bytes that a stream has returned. So when the broker receives the last byte
@@ -186,14 +193,16 @@ class _FrameStream(ABC):
 
     @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a complete frame, and return its bytes. In a response, the method may change the addresses of brokers.
+        """Show a frame after its last byte has arrived, and return its bytes.
 
-        `wire` contains the bytes of the frame. If the frame has more than MAX_KEPT bytes, `wire` contains only the
+        `wire` contains the bytes of the frame. If the frame has more than MAX_KEPT bytes, `wire` contains only its
         first MAX_KEPT bytes.
 
-        The stream keeps a response with addresses until the response is complete (`_is_held`). It then passes on the
-        bytes that this method returns. The stream passes on all other frames without waiting, and ignores the returned
-        bytes.
+        For a response that contains addresses of brokers, this method changes the addresses in the returned bytes. The
+        stream then passes on the returned bytes (`_is_held`).
+
+        The stream passes on the bytes of any other frame as soon as they arrive, before it calls this method. It
+        ignores the bytes that this method returns for them.
         """
 
 

@@ -157,7 +157,7 @@ def _size(wire: memoryview) -> int:
 
 
 def document(frame: WireFrame) -> dict[str, Any]:
-    """Return the message as a dict for JSON. The dict contains the values of the fields, but not their bytes."""
+    """Return the message as a dict for JSON. It contains the decoded fields, but not the encoded bytes."""
     fields: dict[str, Any] = {"type": frame.kind}
     if frame.kind == "records":
         return fields | {"size": len(frame.wire), "batches": batches_as_json(frame.wire)}

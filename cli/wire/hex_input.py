@@ -1,10 +1,11 @@
 """Read bytes from binary data, from hexadecimal digits, or from a hex dump.
 
-Text input can have one of these forms. The right column explains the form, or names the programs that print it:
+The text input must have one of these forms. The right column describes the form, or names the programs that
+print it:
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
     00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` stands for rows with equal bytes
-    000000  00 00 00 2b              size = 43      `hmb decode`, `hmb dump-log --hex`, the golden files of the tests
+    000000  00 00 00 2b              size = 43      `hmb decode`, `hmb dump-log --hex`, the tests of HMB
         000000  00 00 00 2b          size = 43      `hmb sniff --hex`; the line above the dump contains the time
         0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets that begin with an IP header
 
@@ -23,8 +24,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# In a hex dump, a line `*` stands for repetitions of the row above it. With these repetitions, a block of bytes may
-# have at most this number of bytes.
+# In bytes. In a hex dump, a line `*` stands for repetitions of the row above it. If these repetitions would make a
+# block of bytes larger than this limit, `_repeat` raises HexError.
 MAX_REPEATED = 1 << 26
 ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
 ROW_WITHOUT_COLON = re.compile(r"\s*([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)

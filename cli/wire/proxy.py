@@ -12,9 +12,11 @@ side.
 
 A response can contain the addresses of brokers. If a client connected to these addresses, its messages would
 not pass through the proxy. The proxy therefore opens a listener for each broker, on the next free port. In the
-response, it replaces the address of the broker by the address of the listener (`readdressing`). If the cluster
-has only one broker, the proxy always uses its first listener for this broker. The response may therefore
-contain another host name than the user has typed.
+response, it replaces the broker's address by the address of the listener (`readdressing`).
+
+The first listener of the proxy connects clients to the address that the user has typed. If the cluster has only
+one broker, this address must be the address of that broker. The proxy then uses its first listener for it, even
+if the response contains another address, for example 127.0.0.1 instead of `localhost`.
 """
 
 from __future__ import annotations

@@ -42,17 +42,19 @@ Read in this order:
 6. `topics/registry.py`       the topics, their creation and deletion
 7. `lifecycle.py`             how a broker starts and stops; `coordinators.py` creates its coordinators
 
-For a first reading, these files are enough: `network/connection.py`, `dispatch.py`, `handlers/produce.py`,
-`handlers/fetch.py` and `long_poll.py`. Also read two methods in `network/`: `Requests.next` and
-`ResponseQueue.send`. Skip all other files of this folder at first. This list shows what the other files are
-for:
+When you read this folder for the first time, these files are enough: `network/connection.py`, `dispatch.py`,
+`handlers/produce.py`, `handlers/fetch.py` and `long_poll.py`. Also read two methods in `network/`:
+`Requests.next` and `ResponseQueue.send`.
+
+You can read the other files of this folder later. The next list shows their purposes:
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *protection*    `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for each client
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
 - *security*      `security/` (TLS, logins, ACLs), `authorized.py` (the operations that a client may perform)
-- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the server of the
-  thesis *Functional Kafka*, with other threads), `transactional.py` (transactions), `share/` (share groups), the other
-  handlers, and the other modules of `topics/` and `network/`
+- *more features* `config/` (settings), `housekeeping.py` (periodic work), `transactional.py` (transactions), `share/`
+  (share groups), the other handlers, and the other modules of `topics/` and `network/`
+- *threads*       `network/staged.py` (a server with separate threads for reading, handling and sending, from the
+  thesis *Functional Kafka*)
 - *measurements*  `counting.py` and `request_counters.py` (counters of requests), `telemetry/` (metrics of clients)
 
 All handlers use three small modules: `context.py` (the second argument of each handler), `errors.py` (the two ways in

@@ -124,7 +124,11 @@ def _has_error(structs: Sequence[Any], fields: ErrorFields) -> bool:
 
 
 def error_fields(struct: type[Struct]) -> ErrorFields:
-    """Return the places of the field `error_code` in a struct of this class and in its nested structs."""
+    """Return which structs in a message have the field `error_code`.
+
+    `struct` is the class of the whole message, or of a part. The function also looks at the items of all its
+    arrays.
+    """
     items = {name: field.item.struct for name, field in struct.fields.items() if field.item and field.item.struct}
     arrays = [(name, error_fields(item)) for name, item in items.items()]
     return "error_code" in struct.fields, [(name, nested) for name, nested in arrays if any(nested)]

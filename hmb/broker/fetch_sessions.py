@@ -85,7 +85,10 @@ class CachedPartition:
     log_start_offset: int = NO_OFFSET  # NO_OFFSET before the first response
 
     def update_request_params(self, other: CachedPartition) -> None:
-        """Copy the fetch offset, the size limit and the epochs of this partition from a newer request (`other`)."""
+        """Copy the fetch offset, the size limit and the epochs from `other` to this object.
+
+        `other` describes the same partition with the values from a newer request.
+        """
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 

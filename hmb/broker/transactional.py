@@ -9,9 +9,12 @@ With transaction version 2 (Produce 12 and later), the producer does not send Ad
 broker receives a Produce request, it asks the coordinator to *add* the partitions of the request. This saves
 the producer a round trip.
 
-In Kafka, the coordinator can be another broker, so a question to it costs a network round trip. The broker
-therefore asks only once for each partition of a transaction. In HMB, the coordinator is in the same process.
-The broker can therefore ask before it appends each batch (`TransactionCoordinator.writing`).
+Before a broker appends records of a transaction to a partition, it asks the transaction coordinator whether the
+partition belongs to the transaction. In Kafka, the coordinator can be another broker, so the question takes a
+network round trip. A Kafka broker therefore asks only once for each partition of a transaction.
+
+In HMB, the transaction coordinator runs in the same process as the broker. The broker can therefore ask the
+coordinator before each append of a batch (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations
@@ -134,9 +137,11 @@ class TransactionalProduce:
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
         """Check that the append is allowed. In the `with` block, the caller appends the records.
 
-        During this block, no thread can commit or abort the transaction. Records that do not belong to a transaction
-        need no check. Raises KafkaError if the append is not allowed. Its error code is known to all clients that use
-        the request's version.
+        During the `with` block, no thread can commit or abort the transaction. Records that do not belong to a
+        transaction need no check.
+
+        Raises KafkaError if the append is not allowed. If an error code is too new for the version of the client's
+        Produce request, the method raises an older error code instead.
         """
         batch = _transactional(records)
         if batch is None:

@@ -56,9 +56,10 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
     """Convert the argument `given` to a dict.
 
-    Raises TypeError if `given` is not a mapping, or if one of its keys is not a `TopicPartition`. If it is not a
-    mapping, the error message shows a correct dict as an example. `value` is the value in this dict, written as in
-    Python code. With `value="5"`, the message shows `{TopicPartition("t", 0): 5}`.
+    Raises TypeError if `given` is not a mapping, or if a key in `given` is not a `TopicPartition`.
+
+    If `given` is not a mapping, the error message shows an example of a correct dict. The string `value` is the
+    Python code of the value in the example. With `value="5"`, the example is `{TopicPartition("t", 0): 5}`.
     """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)

@@ -23,9 +23,12 @@ MAX_DOUBLINGS = 16  # After so many failures, every pause has reached its limit.
 
 
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
-    """Return how long (seconds) a client waits after a failure. `failures` is the number of earlier failures.
+    """Return the number of seconds that a client waits after a failure.
 
-    The pause after the first failure is `first`. Each further failure doubles the pause, up to `longest`.
+    The number `failures` counts the failures before this one. Each of them doubles the pause, up to `longest`.
+
+    For example, `first` is 0.1 s and `longest` is 1 s. If `failures` is 0, 1, 2, 3 or 4, the pause is 0.1, 0.2,
+    0.4, 0.8 or 1 s.
     """
     return min(first * 2.0 ** min(failures, MAX_DOUBLINGS), longest)
 

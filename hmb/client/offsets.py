@@ -197,9 +197,9 @@ def list_offsets(
             if isinstance(listed, KafkaError):
                 raise listed
             offsets[partition] = listed.offset
-        # In version 0 of this request, the broker only compares `timestamp` with the times at which the segment files
-        # were last written. If all files were written after `timestamp`, the broker returns NOT_FOUND. Even the first
-        # file can then contain records after `timestamp`. So the result is the first offset of the log.
+        # In version 0 of ListOffsets, the broker compares `timestamp` with the time at which each segment file was last
+        # written. If all files were written after `timestamp`, the broker returns NOT_FOUND. Records after `timestamp`
+        # can then be anywhere in the log, so the client uses the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

@@ -49,11 +49,12 @@ def with_retries(
 ) -> T:
     """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-    After an error, this function uses two functions of the caller:
+    After an error, `with_retries` calls two functions:
 
-    - `retry_for(error)` returns the time limit in seconds. The time counts from the first attempt. For a permanent
-      error, the caller returns 0, so there is no further attempt.
-    - `wait(error)` then pauses before the next attempt. It can return True to prevent the next attempt.
+    - `retry_for(error)` returns the time limit in seconds, counted from the start of the first attempt. For a
+      permanent error, `retry_for` returns 0, so there is no further attempt.
+
+    - `wait(error)` pauses before the next attempt. If `wait` returns True, there is no further attempt.
 
     `with_retries` raises the last error if the time limit has passed, or if `wait` has returned True.
     """

@@ -26,12 +26,12 @@ of each key. (The word *journal* comes from HMB. Kafka has no common word for th
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)
       | request
-    groups.py                 finds the group in the table (offset_requests.py does this for offsets)
-      |
+    groups.py                 finds the group in the table (offset_requests.py finds it for requests about offsets)
+      | request
     group_runner.py           takes the group's lock, wakes waiting threads, writes records
-      |                                          \
+      | request                                  \ records
     classic/, consumer/,      the state machine    journal/      the queue of the partition; many commits share one sync
-    share/ or streams/        (uses no threads            |
+    share/ or streams/        (uses no threads            | records
                               or disks)                   |
                                                    hmb/storage   the log of __consumer_offsets
 

@@ -6,14 +6,18 @@ disk. Each step changes the group, and adds results to three lists: `responses` 
 for records, and `event_texts` for descriptions of what happened. The caller (group_runner.py) then sends the
 responses, stores the records in the journal, and adds the descriptions to the broker's list of events.
 
-A group does not read the system's clock. The caller passes the current time to each step. It also gives the
-group a function that returns the time since 1970. A test can therefore choose all times. Only the ids of new
-members are random.
+A group does not read the system's clock. Its caller provides two kinds of time. For deadlines, each step
+receives the time of a clock that never jumps. For timestamps in records, the group calls a function that
+returns the time since 1970.
 
-Here is an example. The leader of a classic group sends SyncGroup. The group handles the request, and adds a
-`Write` to the list `writes`: an object with the group's record and a function `on_stored`. When the record is
-on disk, `GroupRunner` calls `on_stored`. This function adds a response for each waiting member to the list
-`responses`.
+A test can therefore choose all times that a group uses. Only the ids of new members are random.
+
+For example, one member of a classic group, the leader, sends SyncGroup with the assignments of all members.
+The group adds a `Write` to the list `writes`. The `Write` contains a record with the assignments, and a
+function `on_stored`.
+
+`GroupRunner` stores the record in the journal, and then calls `on_stored`. The function `on_stored` adds a
+response for each waiting member to the list `responses`.
 """
 
 from __future__ import annotations
@@ -127,7 +131,11 @@ class Group(Protocol):
     def tick(self, now: int) -> None: ...
 
     def unload(self) -> None:
-        """Answer all waiting requests with an error, because the broker stops or deletes the group."""
+        """Answer all waiting requests with an error, because this group will no longer be used.
+
+        The broker calls `unload` when the broker shuts down, or when the broker deletes the group. It also calls
+        `unload` when a group with another protocol replaces this group.
+        """
 
     def tombstones(self) -> Sequence[KeyAndValue]:
         """Return tombstones: the records that delete the group from the journal.

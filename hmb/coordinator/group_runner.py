@@ -77,17 +77,19 @@ class WaitingCall(Call):
 
 
 class GroupRunner:
-    """Runs the steps of one group, one step at a time: sends the responses and writes the records. Thread-safe.
+    """Runs the steps of one group, sends the responses and writes the records. Thread-safe.
 
-    `machine` is the state machine of the group: a `ClassicGroup`, a `ConsumerGroup`, a `ShareGroup` or a
-    `StreamsGroup`. While no thread holds the group's lock, these statements are true:
+    Only one step changes the group at a time. `machine` is the state machine of the group: a `ClassicGroup`, a
+    `ConsumerGroup`, a `ShareGroup` or a `StreamsGroup`.
 
-    - The lists `responses`, `writes` and `event_texts` of the machine are empty. Each step empties them before it
-      releases the lock.
-    - If the group has a deadline, the timer wakes the group at the time `due`, which is never later than this
-      deadline.
-    - Each request that has no response yet waits in a `WaitingCall`. No request waits forever: at the latest, it
-      gets its response when a deadline passes, or when the write of its records succeeds or fails.
+    While no thread holds the group's lock, these statements are true:
+
+    - The lists `responses`, `writes` and `event_texts` of the machine are empty. Each step empties these lists
+      before it releases the lock.
+    - If the group has a deadline, `due` is the time (ms) at which the timer wakes the group. `due` is never later
+      than the deadline.
+    - Each request without a response waits in a `WaitingCall`. The wait always ends: after a limited time, a
+      deadline passes or a write ends, and the group answers the request.
     """
 
     def __init__(
@@ -147,14 +149,17 @@ class GroupRunner:
         return outcome
 
     def wake(self) -> None:
-        """Act on the deadlines of the group that have passed. The timer calls this method."""
+        """If a deadline of the group has passed, act on this deadline. The timer calls this method."""
         self.step(lambda now: None)
 
     def replace(self, machine: Group) -> None:
-        """Replace the state machine, because the group changes its protocol. The caller must hold the group's lock.
+        """Replace the state machine of the group, because the group changes its protocol.
 
-        The new state machine receives the responses, records and events that the old one has not sent or written yet.
-        They come before its own.
+        The caller must hold the group's lock.
+
+        The old state machine may contain responses, records and events that the `GroupRunner` has not processed yet.
+        This method copies them to the new state machine. They are processed before the responses, records and events
+        of the new state machine.
         """
         machine.responses[:0] = self.machine.responses
         machine.writes[:0] = self.machine.writes

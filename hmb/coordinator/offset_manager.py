@@ -74,12 +74,16 @@ class OffsetManager:
         offsets: Mapping[TopicPartition, CommittedOffset],
         producer: ProducerIdAndEpoch | None = None,
     ) -> QueuedRecords:
-        """Add a commit of offsets to the journal's queue.
+        """Add records that contain committed offsets to the journal's queue.
 
         If `producer` is not None, the commit is a part of this producer's transaction. The offsets then stay pending
-        until the transaction ends. The records belong to one partition of the journal. Raises NOT_COORDINATOR if this
-        partition does not exist or cannot be read, and COORDINATOR_LOAD_IN_PROGRESS if it is not loaded yet. Raises
-        UNKNOWN_SERVER_ERROR if the records are too large.
+        until the transaction ends.
+
+        All records of a group belong to the same partition of the journal. This method raises NOT_COORDINATOR if the
+        partition does not exist or cannot be read. It raises COORDINATOR_LOAD_IN_PROGRESS if the partition is not
+        loaded yet.
+
+        Raises UNKNOWN_SERVER_ERROR if the records are too large.
         """
         records = _records(group_id, offsets, self._journal.largest_batch(group_id))
         producer_id = None if producer is None else producer.producer_id

@@ -106,7 +106,7 @@ class GroupOffsets:
         return list(self._pending)
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which a producer has committed offsets of the group in an open transaction."""
+        """Return the partitions for which an open transaction contains an offset of this group."""
         return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:

@@ -7,9 +7,12 @@ comes first in this list (KIP-226):
 3. the value that the broker read when it started: from `server.properties`, the environment or the option -X;
 4. the default.
 
-Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no limit in
-Kafka. Tools compare the value of a setting with Kafka's default. The response to DescribeConfigs therefore contains
-Kafka's default as the default. HMB's own default looks like a value that the user set at the broker's start.
+Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no
+limit in Kafka.
+
+Tools compare the value of a setting with Kafka's default. Therefore, the response to DescribeConfigs contains
+Kafka's default value. If HMB uses a different default, the response reports it as a value that the user set at
+the broker's start.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker.py).
@@ -54,8 +57,8 @@ LOGGER = logging.getLogger(__name__)
 MAX_SETTINGS = 1000  # limit for the number of altered settings of one broker
 MAX_GROUPS = 10_000  # limit for the number of groups with altered settings
 MAX_CLIENT_METRICS = 1000  # limit for the number of subscriptions of client metrics
-# This limit applies to two totals: the characters of all altered settings of one broker, and the characters of all
-# names of groups with altered settings.
+# The names and values of one broker's altered settings can have at most this number of characters in total. The same
+# limit applies to the names of all groups with altered settings, and to the names of all client-metrics subscriptions.
 MAX_CHARACTERS = 1 << 20
 MAX_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
@@ -184,10 +187,14 @@ class DynamicConfig:
         return key.default_text if text is None else key.normal(text)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Return the values of a broker's setting from all sources. The source with the highest priority comes first.
+        """Return the values of a broker's setting from all sources, from the highest priority to the lowest.
 
-        A setting can have several names, for example one for each unit of a time. As in Kafka, the list begins with the
-        first value under the requested `name`. Values before it are left out.
+        A setting can have several names. As in Kafka, the result begins with the first value that is stored under the
+        requested `name`. All values that would come before it are left out.
+
+        For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. For the
+        name `log.retention.ms`, the result contains both values. For `log.retention.hours`, it contains only the
+        default.
         """
         names = _names_for(name)
         layers = [
@@ -239,9 +246,13 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 def _with_changes(
     before: Mapping[str, Mapping[str, str]], changes: Mapping[str, Mapping[str, str]], most: int, noun: str
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return a copy of `before` with the changes. Both map names, for example of groups, to settings.
+    """Return a copy of `before`, updated with the items of `changes`.
 
-    Raises INVALID_REQUEST if the copy contains too many names, or if the names are too long together.
+    The keys of `before` and `changes` are names, for example of groups. The value for a group contains its
+    settings.
+
+    Raises INVALID_REQUEST if the copy would have too many keys, or if the keys would have more than MAX_CHARACTERS
+    characters in total.
     """
     changed = {**before, **changes}
     if len(changed) > max(most, len(before)):

@@ -158,12 +158,14 @@ TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STR
 class Settings:
     """The base class of `BrokerConfig` and of its parts, such as `LimitsConfig`.
 
-    A field of a subclass either declares one setting or contains a *part*. A part is an object with the settings of
-    one subject, for example all limits. The constructor takes the values of fields as keyword arguments. Every
-    other field gets the default of its setting. The values of an instance do not change.
+    A subclass has two kinds of fields. Some fields declare one setting each. Other fields contain a *part*: an
+    object with the settings of one subject, for example all limits.
 
-    - `declared` maps the name of each field with a setting to the declaration of the setting.
-    - `parts` maps the name of each field with a part to the class of the part.
+    The constructor takes the values of fields as keyword arguments. A field without an argument gets its default.
+    The values do not change later.
+
+    - `declared` is a dict: field name -> declaration of a setting.
+    - `parts` is a dict: field name -> class of a part.
 
     This class is not a dataclass, because a dataclass would slow down the import. Python would have to generate and
     compile the methods of each dataclass. For the settings of a broker, this would take 15 ms.

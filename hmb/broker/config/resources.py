@@ -121,7 +121,8 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    # For an empty name, the function `find` would raise INVALID_TOPIC_EXCEPTION instead of INVALID_REQUEST.
+    # The error for an empty topic name must be INVALID_REQUEST. The function `find` would raise
+    # INVALID_TOPIC_EXCEPTION.
     if named.resource_type == ResourceType.TOPIC and not named.resource_name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "name a topic; settings of the broker are the defaults")
     return find(named.resource_type, named.resource_name, broker)

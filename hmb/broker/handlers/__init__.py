@@ -49,8 +49,8 @@ AnyHandler: TypeAlias = Callable[[Any, Any], Any]
 class HandlerTable(Mapping[ApiKey, AnyHandler]):
     """The handler of each API. A look-up imports the handler's module.
 
-    Most clients use only a few APIs. The import of all handlers takes 70 ms, together with the modules that only they
-    need. A broker therefore imports the module of a handler when the first request of its API arrives.
+    Most clients use only a few APIs. Importing the modules of all handlers would take 70 ms. The broker therefore
+    imports a handler's module only when the first request of its API arrives.
     """
 
     def __getitem__(self, api_key: ApiKey) -> AnyHandler:

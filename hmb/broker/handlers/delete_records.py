@@ -7,11 +7,14 @@ Behavior: the broker moves the log start offset of each partition. Clients canno
     - *Offset.* The log start offset moves forward to the requested offset. It never moves back. The requested
       offset -1 means the high watermark. If a request contains a partition twice, the broker uses only the last
       offset.
-    - *Disk.* The broker responds when the new log start offsets are on disk, so they survive a crash and a
-      power cut. If the broker cannot write them, the error is KAFKA_STORAGE_ERROR. No log start offset changes
-      then, unless the disk is full and the broker has already removed segments.
-    - *Segments.* The broker removes segments below the log start offset later, at the next retention check. If
-      the disk is full, the broker removes these segments first, to get space for the new log start offsets.
+    - *Disk.* The broker first writes the new log start offsets to disk, and then responds. The offsets therefore
+      survive a crash and a power cut. If the write fails, the error is KAFKA_STORAGE_ERROR, and the log start
+      offsets usually stay unchanged. A full disk is the exception.
+    - *Segments.* The broker usually deletes the segments below the log start offset later, at the next retention
+      check.
+    - *Full disk.* If the disk is full, the broker deletes the segments below the new log start offsets at once, and
+      tries the write again. If the second write also fails, the error is KAFKA_STORAGE_ERROR, although
+      the log start offsets have already moved above the deleted segments.
 Version notes: none.
 Left out: `timeout_ms`. In Kafka, this is the time to wait for followers, but HMB has no followers. This makes
     no difference to a client: after the response, nobody can read the deleted records.

@@ -2,10 +2,11 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the cluster.
-Behavior: in Kafka, the controllers replicate a log with the cluster's metadata, the topic `__cluster_metadata`. HMB has
-    no such log, because it is a single broker that stores its metadata in files. The response describes partition 0 of
-    this topic as if it existed: this broker is its leader and its only voter, and the offsets are 0. If a request names
-    any other partition, all partitions in the request get UNKNOWN_TOPIC_OR_PARTITION.
+Behavior: in Kafka, the topic `__cluster_metadata` contains the cluster's metadata. Each controller has a replica of
+    this topic. HMB has no such topic, because it is a single broker that stores its metadata in files. The response
+    describes partition 0 of the topic as if it existed: the broker is the partition's leader and only voter, and the
+    offsets are 0. If a request names any other partition, all partitions in the request get
+    UNKNOWN_TOPIC_OR_PARTITION.
 Version notes: version 2 adds the address of each controller, and the directory id of each replica. HMB's data directory
     has no id, so the directory id is zero.
 Left out: followers and observers. HMB has no other controllers, so no controller has to catch up with the leader.

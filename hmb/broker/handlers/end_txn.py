@@ -5,13 +5,13 @@ Permissions: WRITE on the transactional id.
 Behavior: first the broker writes the outcome (commit or abort) to disk. From then on, the outcome can no longer
     change. Then the broker writes a marker with the outcome to each partition of the transaction, and sends the
     response. Because the outcome is final, the response has no error, even if a marker cannot be written. If a
-    client repeats an EndTxn that has succeeded, the client gets the same response again. If the client repeats it
-    while the first one is in progress, the client gets CONCURRENT_TRANSACTIONS.
-Version notes: if the epoch of the producer is too old, the error is PRODUCER_FENCED. For example, a newer producer
-    has replaced (fenced) the producer, or its transaction has timed out. In versions 0 and 1, the error is
-    INVALID_PRODUCER_EPOCH instead. Producers that use version 2 of transactions (KIP-890) send version 5 of
-    this request. The response of version 5 contains a new producer epoch for the next transaction. From version 5
-    on, a producer can also abort a transaction that has no records.
+    client repeats an EndTxn that has succeeded, the client gets the same response again. If the client repeats an
+    EndTxn that is still in progress, the client gets CONCURRENT_TRANSACTIONS.
+Version notes: if the epoch of the producer is too old, the error is PRODUCER_FENCED. In versions 0 and 1, the error
+    is INVALID_PRODUCER_EPOCH instead. An epoch becomes too old when a newer producer starts with the same
+    transactional id, or when the transaction times out. Producers that use version 2 of transactions (KIP-890)
+    send version 5 of this request. The response of version 5 contains a new producer epoch for the next
+    transaction. From version 5 on, a producer can also abort a transaction that has no records.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -10,10 +10,11 @@ Behavior: the request contains changes of settings:
     - *All or none.* A resource is, for example, one topic. Each resource has its own error code. If one change
       of a resource is invalid, the broker makes no change of this resource. When the broker sends the response,
       the new settings are in use. They are also on disk, except for the levels of loggers.
-    - *Errors.* An invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. A
-      resource also gets INVALID_REQUEST if the request names the resource or one of its settings twice, or
-      contains an unknown operation for it. A null value gets the same error, except in a DELETE. For a broker,
-      the same error can mean that the setting cannot be changed while the broker runs.
+    - *Invalid values.* An invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a
+      broker. A null value gets INVALID_REQUEST for every resource, except in a DELETE.
+    - *Invalid requests.* A resource gets INVALID_REQUEST if the request contains the resource twice, one of its
+      settings twice, or an unknown operation. A broker also gets INVALID_REQUEST for a setting that cannot be
+      changed while the broker runs.
 Version notes: none. The versions differ only in their encoding.
 Left out: nothing. HMB supports the whole API.
 """

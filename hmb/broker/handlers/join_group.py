@@ -8,12 +8,13 @@ Behavior: the broker responds when all members have joined, or when the rebalanc
     metadata. If the group uses the new group protocol (KIP-848), the broker responds at once, and there is no
     leader (coordinator/migration/).
 Version notes: in version 0, a request has no rebalance timeout, so the broker uses the session timeout instead.
-    From version 4 on, a new member without an instance id first gets an error and a member id. It then joins
-    with this member id. A response can contain no protocol, for example because of an error. The protocol's
-    name is then "" in versions below 7, and null in later versions. If a static member that is the leader
-    restarts and rejoins a Stable group, the group can keep its assignment. From version 9 on, this member then
-    stays the leader, and the field `skip_assignment` tells it not to compute a new assignment. In older
-    versions, the response makes it a follower.
+    From version 4 on, a new member without an instance id first gets the error MEMBER_ID_REQUIRED and a member id.
+    The member sends a second request with this member id. If a response has no protocol name, for example because
+    of an error, the name is "" in versions 0 to 6, and null from version 7 on. Suppose that the leader of a Stable
+    group is a static member, and that it restarts and joins again. The group can then keep its assignment. From
+    version 9 on, the restarted member stays the leader. The field `skip_assignment` is true in the response, so
+    the leader does not compute a new assignment. In versions 0 to 8, the response makes the restarted member a
+    follower.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,11 +2,12 @@
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the cluster for all groups; otherwise DESCRIBE on each group.
-Behavior: the response contains each group once. If the broker has just started and is still loading the groups, the
-    error is COORDINATOR_LOAD_IN_PROGRESS.
-Version notes: version 4 adds a filter for the states of groups. Version 5 adds a filter for their types. In a filter,
-    upper and lower case are the same. An empty filter selects all groups. If a filter contains only unknown states or
-    types, it selects no group.
+Behavior: the response contains each group once. A client with DESCRIBE on the cluster sees all groups. A client without
+    this permission sees only the groups on which it has DESCRIBE. If the broker has just started and is still loading
+    the groups, the error is COORDINATOR_LOAD_IN_PROGRESS.
+Version notes: version 4 adds a filter for the states of groups. Version 5 adds a filter for the types of groups. The
+    filters ignore the difference between upper and lower case. An empty filter selects all groups. A filter with only
+    unknown states or types selects no group.
 Left out: nothing. HMB supports the whole API.
 """
 

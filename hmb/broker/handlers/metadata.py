@@ -80,9 +80,9 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 
 
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
-    """Create the requested topics that do not exist, if the client and the broker's settings allow it.
+    """Create the requested topics that do not exist, if the request and the broker's settings allow it.
 
-    Return a dict that maps the name of each topic that the broker could not create to its error.
+    Return a dict with the topics that the broker could not create: topic name -> error.
     """
     topics, config = context.broker.topics, context.broker.config
     named = [each.name for each in request.topics or () if not each.topic_id.int]

@@ -28,8 +28,9 @@ time and then receives many responses at once. The client and the broker then of
 A measurement with acks=1 shows the effect. HMB's producer sent 6,285 records/s when the broker collected up to 64
 responses. The producer sent 16,001 records/s when the broker sent each response alone.
 
-The connection's thread does not gather ready responses of APIs other than Produce, because the next request can take
-long. For example, a Fetch can wait 500 ms for new records.
+The connection's thread gathers ready responses only for Produce requests. It sends a ready response of any other
+API at once. Otherwise, this response would have to wait for the next request, which can take long. For example, a
+Fetch can wait 500 ms for new records.
 
 If you are following the tour of a Fetch request through the broker's code, you need only `ResponseQueue.send`.
 This method sends all responses in the queue of a connection. After a Fetch request, the queue contains only the
@@ -80,8 +81,8 @@ class ResponseQueue:
     def send(self) -> None:
         """Wait until all responses in the queue are ready, and send them.
 
-        If the broker cannot create one of the responses, the method sends the responses before this one, and raises
-        CloseConnection. Raises OSError if the connection is broken.
+        Raises CloseConnection if the broker cannot create one of the responses. For example, if the third of five
+        responses fails, the method sends only responses 1 and 2. Raises OSError if the connection is broken.
         """
         responses, self._responses = self._responses, []  # Empty the queue first, so that no response is sent twice.
         parts: list[Part] = []

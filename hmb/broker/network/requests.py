@@ -84,11 +84,13 @@ class Requests:
         return int.from_bytes(self._api_key)
 
     def _admit(self, chunk: int) -> None:
-        """Set the deadline for the next `chunk` bytes of a frame, before the broker reads these bytes.
+        """Set the deadline by which the client must send the next `chunk` bytes of a frame.
 
-        A frame that is larger than the read buffer first takes `chunk` bytes from the memory budget
-        (request_memory.py). A new connection already has a deadline for its first request. This method changes it only
-        if the frame is larger than the read buffer.
+        If the frame is larger than the read buffer, the method first takes `chunk` bytes from the memory budget
+        (request_memory.py). It may have to wait for this memory.
+
+        The first frame of a new connection already has a deadline. If this frame fits into the read buffer, the method
+        does not change the deadline.
         """
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.

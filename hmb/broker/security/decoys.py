@@ -6,8 +6,10 @@ user. HMB's tools use random bytes as a salt. Kafka's tools use a random number 
 For example, if Kafka's tools created all real users, the salt of a decoy must also be a number in base 36. From
 a salt of random bytes, the client would know that the user does not exist.
 
-The broker computes the salt of a decoy from the user's name and a secret key. So the same name always gets the same
-salt. If the salt of a name changed between two logins, a client would know that the user does not exist.
+If a client logs in as a user who does not exist, the broker sends the salt of a *decoy*, an invented credential. The
+broker computes this salt from the user's name and a secret key, so the same name always gets the same salt. A real
+user also has the same salt in each login. If the salt changed between two logins, a client would know that the user
+does not exist.
 
 A decoy must look like a real credential. Its *shape* is therefore the shape of a stored credential. The shape consists
 of the number of iterations, the length of the salt, and the form of the salt: random bytes or a number in base 36. If
@@ -28,8 +30,8 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-# The shape of a credential is the length of its salt and its number of iterations. Decoys (invented credentials) use
-# only the most frequent shapes of real credentials, at most this number.
+# A decoy (an invented credential) imitates the shape of a real credential: the length of its salt and its number of
+# iterations. For each mechanism, decoys imitate only the 8 most frequent shapes.
 MAX_SHAPES = 8
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
@@ -53,8 +55,9 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
     """Return a dict: mechanism -> the most frequent shapes of its credentials (at most MAX_SHAPES).
 
-    A shape consists of the number of iterations, and the length of the salt. All salts that are a number in base 36
-    count as one length.
+    A shape consists of a number of iterations and the length of a salt. Kafka's tools use a random number in base
+    36 as a salt, and the lengths of these numbers differ by chance. The function therefore uses 0 as the length of
+    each such salt.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:

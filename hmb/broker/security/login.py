@@ -68,7 +68,11 @@ class LoginState(Enum):
 
 
 class LoginEvent(Enum):
-    """The result of a SaslHandshake, or of one message of the mechanism."""
+    """The result of one step of a login.
+
+    The first step is the SaslHandshake request, in which the client chooses a mechanism. Each further step is one
+    message that the client sends for this mechanism.
+    """
 
     CHOSEN = "the client has chosen a mechanism"
     CONTINUED = "the mechanism needs another message"

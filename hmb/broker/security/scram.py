@@ -6,7 +6,8 @@ client that wants to try again opens a new connection.
 
 A client must not be able to find out which users exist. If a user does not exist, the broker therefore continues the
 login with a *decoy*: a credential for which no password exists. The login then fails in the same way as with a wrong
-password. A real user has the same salt at each login. So a decoy also always has the same salt for the same name.
+password. During a login, the client sees the salt of the credential. The salt of a real user is the same in each
+login. The broker therefore also uses the same salt in each login with the same unknown name.
 
 A client can also log in with a delegation token (tokens/delegation.py) instead of a user's password. The client then
 sends the id of the token as its name, and the token's HMAC is the password. The client's first message contains the

@@ -249,9 +249,10 @@ def _users_of(
 
 
 def _jaas_users(line: str, mechanism: str) -> dict[str, str]:
-    """Return the users in a JAAS line of PLAIN. If the line is for another mechanism, check it and return no users.
+    """Check the JAAS line of a mechanism. For PLAIN, return the users in the line.
 
-    Raises JaasError.
+    The result is a dict: name -> password. For any mechanism other than PLAIN, the dict is empty. Raises JaasError
+    if the line is wrong.
     """
     options = parse_jaas(line, mechanism)
     if mechanism == OAUTH_MECHANISM:

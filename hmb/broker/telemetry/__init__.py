@@ -25,10 +25,12 @@ Read in this order:
 - `instances`       the client instances, and the checks of their requests
 - `metrics_data`    decodes the metrics, which are in OpenTelemetry's format
 
-A client instance is one run of a client. The broker keeps the times of the last requests of at most
-MAX_INSTANCES client instances in memory. If there are more, the broker forgets the instance whose last request
-is the oldest. This has only one effect: if the forgotten instance sends its next metrics too early, the broker
-accepts them.
+A client instance is one run of a client. For each client instance, the broker keeps the times of the last
+requests in memory. It keeps the times of at most MAX_INSTANCES client instances. If there are more, the broker
+forgets the client instance that has been silent for the longest time.
+
+A client must wait for an interval, for example 10 s, between two requests for telemetry. If the broker has
+forgotten a client instance, it accepts the next request of this instance, even if the interval has not passed.
 
 Source: KIP-714; Kafka's `ClientMetricsManager`.
 """

@@ -4,8 +4,8 @@ A protobuf message is a sequence of fields. Each field begins with a varint: the
 type. The wire type determines how the value after this varint is encoded:
     0  varint     1  8 bytes, little endian     2  length (varint) and bytes     5  4 bytes, little endian
 
-A field can contain a message, and then has wire type 2. This module reads only the following fields. The number of each
-field is in parentheses:
+The value of a field can be another protobuf message. The field then has wire type 2, so its value is a length and
+bytes. This module reads only the following fields. The number of each field is in parentheses:
     message                       fields
     MetricsData                   resource_metrics (1)
     resource_metrics              scope_metrics (2)

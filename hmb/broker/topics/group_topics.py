@@ -1,6 +1,7 @@
 """Gives a group coordinator the names, ids and partition counts of the broker's topics.
 
-The coordinator needs this information to assign partitions to members.
+When a group coordinator assigns partitions to members, it needs the names, ids and partition counts of the
+topics.
 """
 
 from __future__ import annotations

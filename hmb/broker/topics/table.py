@@ -73,9 +73,14 @@ class TopicTable:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is already deleted")
 
     def check_is_free(self, name: str) -> None:
-        """Raise an error if no new topic can have this name.
+        """Check that a new topic can have this name.
 
-        Raises INVALID_REQUEST, TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION.
+        - Raises TOPIC_ALREADY_EXISTS if a topic already has this name.
+
+        - Raises INVALID_TOPIC_EXCEPTION if the name differs from the name of an existing topic only in "." and "_". For
+          example, a new topic cannot have the name "a.b" if the topic "a_b" exists.
+
+        - Raises INVALID_REQUEST if the name is reserved for the log of a KRaft controller.
         """
         if name == KAFKA_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")

@@ -231,11 +231,14 @@ def _configs_of(
 def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
     """Raise KafkaError if a change names a setting that does not exist.
 
-    - For a topic or a group, the function checks all names.
-    - For one broker, it checks only the settings that a change deletes. A broker also accepts settings that it does
-      not list in a response, for example the settings of plugins. The function therefore cannot check other
-      changes.
-    - For all brokers, loggers and client metrics, the function checks no names.
+    - For a topic or a group, the function checks the names in all changes.
+
+    - For a single broker, the function checks only the names of settings that a change deletes. A broker does not
+      list all settings that it accepts, for example the settings of plugins. So the function cannot check the names
+      in other changes.
+
+    - For the default settings of all brokers, the function checks no names. It also checks no names for loggers and
+      for client metrics.
     """
     names = [change.name for change in changes]
     if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:

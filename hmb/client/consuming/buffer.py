@@ -198,11 +198,13 @@ class RecordBuffer:
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
-        """Remove the batches that `next_fetched` has returned, and set the consumer's position to `next_offset`.
+        """Remove the batches that `next_fetched` has returned, and update the position of their partition.
 
-        If reading ends at an earlier offset (the position's `end`), set the position to this earlier offset.
-        `count` is the number of records that the application receives from the removed batches. If `error` is not
-        None, the consumer stops reading this partition, and a later `poll` raises the error.
+        The new position is `next_offset`. The position can have an `end`, the offset at which reading ends. The new
+        position is then at most `end`. For example, if `next_offset` is 8 and `end` is 6, the new position is 6.
+
+        The number `count` says how many records of the removed batches the application receives. If `error` is not
+        None, the consumer stops reading the partition, and a later `poll` raises `error`.
         """
         position = self._fetched.popleft().position
         position.consumed = next_offset if position.end is None else min(next_offset, position.end)

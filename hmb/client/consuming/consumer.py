@@ -211,7 +211,9 @@ class Consumer:
             return self._reader.buffer.take(self._limit if max_records is None else max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Yield each record up to the setting `until`, then close the consumer.
+        """Yield one record after the other, and close the consumer when reading ends.
+
+        The consumer's setting `until` says where reading ends. Without `until`, reading never ends.
 
         The method updates the position before it yields a record. For example, when the application receives the record
         at offset 7, the position of its partition is already 8.

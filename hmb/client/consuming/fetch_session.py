@@ -66,10 +66,10 @@ LEAST_PARTITIONS = 10
 
 
 class PartitionToFetch(NamedTuple):
-    """The values of one partition for the next Fetch request.
+    """A partition that the consumer wants to fetch, with its values for the next Fetch request.
 
-    `position` is the consumer's own object for the partition. It is not part of the request. The other three values
-    are.
+    The Fetch request contains `topic_id`, `fetch_offset` and `max_bytes`. The request does not contain `position`.
+    This object stores how far the consumer has read the partition.
     """
 
     position: Position
@@ -78,10 +78,10 @@ class PartitionToFetch(NamedTuple):
     max_bytes: int
 
     def is_other(self, known: PartitionToFetch) -> bool:
-        """Return True if `known` belongs to another position, or has another topic id.
+        """Return whether the object `position` or the topic id differs from the one in `known`.
 
-        `known` contains the values of the same partition in the previous request. The position is another object if the
-        consumer has removed the partition and added it again.
+        `known` contains the values of the same partition in the previous Fetch request. If the consumer removes a
+        partition and adds it again, the partition gets a new `position` object.
         """
         return self.position is not known.position or self.topic_id != known.topic_id
 

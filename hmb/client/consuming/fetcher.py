@@ -94,14 +94,14 @@ class FetchInFlight:
     names: dict[UUID, str]  # the name of each topic id, because newer responses contain only ids
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position that has not changed since the request was sent, together with its partition's data.
+        """Yield each position that has not changed since the request was sent, with its partition's data.
 
         While the request was in flight, the application may have moved a position, or paused or removed its partition.
         The consumer must then ignore the fetched records, so the method does not yield this position.
 
-        The method also stores the partition's high watermark and last stable offset in every position, even if it does
-        not yield the position. In a fetch session, a later response may not repeat these two offsets, because it
-        contains only partitions that have changed.
+        The method stores the partition's high watermark and last stable offset in every position, even in a position
+        that it does not yield. The next response of a fetch session contains only partitions that have changed, so it
+        does not always repeat these two offsets.
         """
         for partition, data in self._named(response):
             fetched = self.partitions.get(partition)
@@ -266,7 +266,11 @@ class Fetcher:
         return next((leader for leader, it in self._in_flight.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, and yield its batches. Move the positions behind the yielded batches."""
+        """Read the response of a leader, and yield the batches in the response.
+
+        Before the method yields batches of a partition, it updates the partition's `fetch_offset`. For example, if the
+        last batch ends with offset 9, the new `fetch_offset` is 10.
+        """
         fetch, connection, session = self._in_flight.pop(leader), self._connections[leader], self._sessions[leader]
         positions = [it.position for it in fetch.partitions.values()]
         for position in positions:

@@ -217,8 +217,10 @@ class AssignmentReader:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # The application has chosen an offset after the end of the log. The reader fetches this offset anyway,
-                # and the broker's error reports the mistake to the application.
+                # With `until="end"`, reading ends at the end of the log. If the application starts at an offset after
+                # the end of the log, reading would end at once, without an error. So let reading end one offset after
+                # the start. The reader then fetches from the start, and the broker's error reports the mistake to the
+                # application.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

@@ -18,11 +18,13 @@ Kafka 0.7 had no index of timestamps. A consumer could only ask for the offsets 
 begin. Suppose that a consumer wanted to read the records of the last hour. It started with the newest segment
 that was begun more than an hour ago. This segment usually contained older records, too.
 
-The method `offsets_before` requests the first offsets of segments. Only version 0 of ListOffsets returns them,
-and Kafka 4.0 no longer supports this version. In newer versions, a response contains only one offset. With such
-a broker, `offsets_before` sends several ListOffsets requests and returns at most two offsets. The first is the
-offset of the first record at or after the timestamp, or the end of the log. The second is the first offset of
-the log.
+The method `offsets_before` requests the first offsets of segments. Only version 0 of the ListOffsets request
+returns these offsets, and brokers from Kafka 4.0 on do not support version 0. In later versions, a response
+contains only one offset for each partition.
+
+If a broker does not support version 0 of ListOffsets, `offsets_before` sends several requests, and returns at
+most two offsets. One is the offset of the first record at or after the timestamp, or the end of the log if all
+records are older. The other is the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

@@ -4,7 +4,9 @@ The settings `pattern` and `exclude` are regular expressions for names of topics
 names match `pattern` and do not match `exclude`. Without `pattern`, it reads all topics that do not match `exclude`. An
 expression must match the whole name. Kafka's internal topics are always left out.
 
-Kafka 0.7 called such an expression a topic filter: `pattern` was a *whitelist*, and `exclude` was a *blacklist*.
+Kafka 0.7 called a regular expression for topic names a *topic filter*. There were two kinds of topic filters. A
+*whitelist* selected topics, as the setting `pattern` does. A *blacklist* left topics out, as the setting
+`exclude` does.
 
 Topics are created and deleted, and topics get more partitions. Brokers do not notify consumers of these changes, so the
 client requests the metadata again every `metadata_max_age` seconds. All records of a new partition were written after

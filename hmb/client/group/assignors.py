@@ -128,7 +128,10 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # From the member's new partitions, remove those that another member still owns.
+        # Each member reports the partitions that it owned before the rebalance. `claims[it]` is the number of members
+        # that report partition `it`. The expression `it in owned` counts as 1 if this member is one of them. If
+        # `claims[it]` is greater, another member still owns the partition, so this member does not get the partition
+        # yet.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 

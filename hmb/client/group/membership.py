@@ -131,9 +131,9 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # The application's rebalance listener has raised an error. `poll` must raise this error soon, and must
-                # not wait for the end of the rebalance. So `deadline` is now the present time. `_next_call` still
-                # returns each call of the listener that is due now. It does not wait for later calls.
+                # The application's rebalance listener has raised an error. `poll` must raise this error soon, so it
+                # must not wait for the end of the rebalance. After the deadline, `_next_call` does not wait. It returns
+                # the next listener call only if this call is already known.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error
@@ -278,7 +278,7 @@ def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
 
 
 def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
-    """Return the error. If the broker does not support the request, add advice for the user to its message."""
+    """Return the error. If the broker does not support the request, the error message ends with advice."""
     if error.code is not ErrorCode.UNSUPPORTED_VERSION:
         return error
     advice = "members of groups need Kafka 0.9: assign() partitions by hand"

@@ -1,4 +1,4 @@
-"""Remembers the partitions that a group member owns, and chooses the next call of the rebalance listener.
+"""Stores the partitions that a group member owns, and decides which listener method is called next.
 
 Two members must never read the same partition. A member must therefore stop reading a partition before it gives the
 partition up. For this purpose, the consumer's thread first calls the rebalance listener, which stops the reading. Only
@@ -21,12 +21,22 @@ class OwnedPartitions:
         self.partitions: Owned = NO_PARTITIONS
 
     def revoke_all_except(self, kept: Owned) -> ListenerCall | None:
-        """Return the call that gives up all partitions except `kept`. Return None if no partition must be given up."""
+        """Return a `ListenerCall` for the partitions that the member must give up, or None.
+
+        The member must give up each of its partitions that is not in `kept`. The `ListenerCall` names these partitions
+        and the listener method `on_revoked`. The consumer's thread calls this method later.
+
+        Return None if the member gives up no partition.
+        """
         given_up = self.partitions - kept
         return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None
 
     def lose_all(self) -> ListenerCall | None:
-        """Return the call `on_lost` for all partitions of the member. Return None if the member owns no partition."""
+        """Return a `ListenerCall` for all partitions of the member, or None if the member owns no partition.
+
+        The `ListenerCall` names the partitions and the listener method `on_lost`. The consumer's thread calls this
+        method later.
+        """
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 
     def assign_all(self, target: Owned) -> ListenerCall:

@@ -1,4 +1,4 @@
-"""Stores a member's assignment in the consumer protocol (KIP-848), and the names of the assigned topic ids.
+"""Stores the partitions that are assigned to a member (KIP-848), and the names of the assigned topics.
 
 In the consumer protocol, an assignment contains topic ids and no topic names. But a consumer needs the topic names of
 the partitions that it reads. So the member looks up the name of each topic id in the assignment. While a name is still

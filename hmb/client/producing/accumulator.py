@@ -45,15 +45,19 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 
 class Accumulator:
-    """The queues of all partitions. Each queue contains batches. The records take at most `memory` bytes.
+    """The queues of all partitions. Each queue contains batches of records for one partition.
 
-    - `used` is the size of all batches in the queues, in bytes. `_batches` is the number of these batches.
+    - `used` is the size of all records in the queues, in bytes. If a new record would make `used` greater than
+      `memory`, the thread that adds the record waits. While all queues are empty, a record of any size is accepted.
+
+    - `_batches` is the number of batches in all queues.
+
     - If a queue contains batches, it is in the `SenderQueues` of the thread that sends to the partition's leader.
       While the leader is unknown, the queue is in `without_leader`.
-    - While the queues are empty, a single record can be larger than `memory`.
+
     - New records go only to the last batch of a queue. Batches at the front of a queue can be in flight.
-    - A batch stays in its queue until it is completed (delivered or failed). After that, it never returns to a
-      queue.
+
+    - A batch leaves its queue when it is delivered or has failed. It never returns to a queue.
     """
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:

@@ -5,13 +5,13 @@ therefore has one queue of batches for each partition. A sender thread sends the
 batch stays in the queue until it is delivered or has failed.
 
 A sender thread can send several batches of a partition before the response to the first batch arrives. The *window* of
-the queue is the largest allowed number of batches in flight. The window changes in this order:
+a partition is the largest number of batches that are allowed in flight together. The window changes in this order:
 1. At the start, the window is 1, until the broker has written a batch.
 2. The window is `max_in_flight`, until a batch fails.
 3. The window is 0, until no batch of the partition is in flight. Then the sender thread decides whether each failed
    batch is given up, split or sent again.
-4. The window is 1, until all batches that were sent before the failure are completed. Then the queue continues with
-   step 2.
+4. The window is 1, so the sender thread sends one batch at a time. When all batches that must be sent again are
+   delivered or have failed, the partition continues with step 2.
 
 The *owner* of a partition's queue is the only thread that handles the batches in the queue. While the producer
 does not know the partition's leader, the owner is the router thread (`LeaderRouter` in sender.py). The router

@@ -74,7 +74,7 @@ class BatchResult:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        # A function that closes the batch for further records, so that the producer sends it at once. Without this
+        # A function that sends the batch at once. After the call, no more records are added to the batch. Without the
         # call, the producer waits up to `linger` seconds for more records.
         self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts of the batch that have no outcome yet
@@ -99,9 +99,9 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Note that one part of the batch was split into two parts: wait for the outcome of one more part.
+        """Increase the number of expected outcomes by one, because one part was split into two parts.
 
-        The outcome of a part is known when the broker has written its records, or when they have failed.
+        Each part has one outcome: the broker has written the records of the part, or they have failed.
         """
         with self._lock:
             self._missing += 1
@@ -365,11 +365,13 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield `(index, failure)` for each failed part of a batch, for the records of one `send_many` call.
+    """Yield `(index, failure)` for each failed part of a batch.
 
-    `piece` names these records of the batch. If the producer did not split the batch, the batch has only one part.
-    If the producer split the batch, each part can fail separately. `index` is the position of the part's first
-    record in the original batch.
+    `piece` contains the records that one `send_many` call has added to the batch. The function ignores parts
+    without these records.
+
+    A batch has several parts only if the producer has split the batch. The number `index` is the index of the
+    part's first record in the original batch.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

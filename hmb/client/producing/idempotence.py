@@ -1,4 +1,4 @@
-"""Idempotence: from the numbers in a batch, a broker recognizes whether it has already written this batch (KIP-98).
+"""Idempotence: a broker uses sequence numbers to detect a batch that it has already written (KIP-98).
 
 The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, but
 the broker must write the batch only once.
@@ -34,8 +34,8 @@ its epoch is too low.
 
 The producer increases the epoch without a request to a broker.
 
-If the broker has certainly rejected a batch, the producer can give up the batch without a new epoch. No copy of
-the batch can be written later. So the next batch gets the sequence numbers of the rejected batch.
+If the broker has certainly rejected a batch, it will write no copy of this batch later. The producer can then
+give up the batch without a new epoch. The next batch gets the sequence numbers of the rejected batch.
 
 Several batches of a partition can be in flight. If the broker rejects one batch, the sequence numbers of this
 batch are missing in the log. The broker then also rejects the later batches, because it expects the missing
@@ -258,9 +258,11 @@ def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guara
 def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
-    `batches` contains batches that the broker has rejected, in the order in which the producer has sent them. If
-    there is a gap between their numbers, or a higher number after them, the broker has accepted another batch in
-    that place.
+    The broker has rejected all these batches. For example, two batches have the sequence numbers 20 to 29 and 30 to
+    39. The result is True if the next record of the partition gets the number 40.
+
+    If the next record gets the number 50, the result is False. Another batch then has the numbers 40 to 49, and the
+    broker has accepted this batch.
     """
     first, sequence = batches[0].numbers, batches[0].queue.sequence
     if first is None or sequence is None:
@@ -271,7 +273,7 @@ def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
 def _clear_sequences(batches: list[ProducerBatch]) -> None:
     """Remove the sequence numbers of these batches. At the next attempt, the batches get new numbers.
 
-    The caller must know that the broker will write no copy of the batches with the old numbers.
+    Call this function only if the broker will certainly not write these batches with their old numbers.
     """
     for batch in batches:
         batch.numbers, batch.uncertain_attempts = None, 0

@@ -188,9 +188,9 @@ class Producer:
     def flush(self, timeout: float | None = None) -> None:
         """Wait until all records that were sent before this call are delivered or have failed.
 
-        Raises TimeoutError after `timeout` seconds. Without `timeout`, the method waits longer than a record can take
-        to be delivered or to fail. It then raises TimeoutError only if a callback of the application blocks a sender
-        thread.
+        Raises TimeoutError after `timeout` seconds. Without `timeout`, the limit is `delivery_timeout` plus two times
+        `request_timeout`. Each record is delivered or fails before this limit. So without `timeout`, the method raises
+        TimeoutError only if a callback of the application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
         # The last batch usually completes last, so wait for this batch first. The other batches are then usually
@@ -386,7 +386,11 @@ def _check_acks(settings: ProducerSettings) -> None:
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
-    """Return the error with a message that also says that `queued` of `count` records were added before."""
+    """Return the error with a message that also says how many records were added to the queues.
+
+    For example, an application sends 100 records with one call, and the producer adds 30 of them to its queues
+    before the error. `queued` is 30, and `count` is 100. The message begins with "30 of 100 records were added".
+    """
     if isinstance(error, KafkaError):
         return KafkaError(
             error.code, f"{queued} of {count} records were added before this error: {error.message}"

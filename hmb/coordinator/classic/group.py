@@ -108,7 +108,8 @@ class ClassicGroup:
         self.state = ClassicState(group_id, clock)
         self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
-        # Always None: when a KIP-848 group replaces this group, it does so without this field.
+        # The interface `Group` requires this field. In a classic group, the field is always None, because
+        # migration/converter.py replaces a classic group directly.
         self.successor: Group | None = None
         self._settings = settings
 
@@ -331,7 +332,7 @@ class ClassicGroup:
         self._rebalance.tick(now)
 
     def last_heartbeats(self) -> dict[str, int]:
-        """Return, by member id, the time (ms) at which a request last extended the member's session."""
+        """Return a dict: member id -> the time (ms) of the last request that extended the member's session."""
         return {
             member.member_id: member.deadline - member.session_timeout
             for member in self.state.members

@@ -225,5 +225,9 @@ def protocols_of(request: JoinGroupRequest) -> Protocols:
 
 
 def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
-    """Return the end of a log message: " (reason)" with the client's reason to join or leave, or "" without one."""
+    """Return the client's reason in the form " (reason)", or "" if the client gives no reason.
+
+    A client can give a reason when it joins or leaves a group. The caller adds the result to the end of a log
+    message.
+    """
     return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -14,9 +14,11 @@ restart without losing its membership.
 Each half of a rebalance has a deadline. In the first half, all members must send JoinGroup within the rebalance timeout
 (the join deadline). In the second half, all members must send SyncGroup within the same time (the sync deadline).
 
-For example, a group with members A and B is Stable in generation 3. The rebalance timeout is 60 s. C joins at second 0,
-and A sends JoinGroup at second 3. B has crashed, and its session ends at second 45, so the group removes B. Then all
-remaining members have joined, and A and C form generation 4.
+For example, a classic group has the members A and B, and is in generation 3. C joins at second 0, so a
+rebalance begins. A sends JoinGroup at second 3.
+
+B has crashed and sends nothing. At second 45, the session of B ends, and the group removes B. All remaining
+members have now joined, so A and C form generation 4.
 
 Three classes do the work of a classic group. `ClassicGroup` (group.py) handles all requests and decides who is
 a member. It removes members that have stopped sending heartbeats. `Rebalance` (this module) decides when the
@@ -45,12 +47,12 @@ JOIN_AGAIN = "the group rebalances; join it again"
 class Rebalance:
     """Moves a classic group from one generation to the next.
 
-    - `_join_deadline` is the time until which members must send JoinGroup. If the group is not in the state
-      PreparingRebalance, it is None.
-    - `_sync_deadline` is the time until which the members of the current generation must send SyncGroup. It becomes
-      None when all of them have sent SyncGroup, or when a new rebalance starts.
-    - A JoinGroup or SyncGroup request may have to wait for its response. While it waits, the request is stored in
-      the field `joining` or `syncing` of its member.
+    - `_join_deadline` is the time (ms) by which all members must send JoinGroup. `_join_deadline` is None in all
+      states of the group except PreparingRebalance.
+    - `_sync_deadline` is the time (ms) by which the members of the current generation must send SyncGroup.
+      `_sync_deadline` becomes None when all these members have sent SyncGroup, or when a new rebalance starts.
+    - The field `joining` of a member contains a JoinGroup request that waits for its response. The field
+      `syncing` of a member contains a SyncGroup request that waits for its response.
     """
 
     def __init__(self, state: ClassicState, initial_delay: int) -> None:
@@ -200,7 +202,11 @@ class Rebalance:
     # -- deadlines
 
     def next_deadline(self) -> int | None:
-        """Return the deadline (ms) for JoinGroup or for SyncGroup, the earlier one; or None if neither exists."""
+        """Return the time (ms) of the next deadline, or None if no deadline exists.
+
+        A rebalance can have a deadline for JoinGroup and a deadline for SyncGroup. If both exist, the method returns
+        the earlier one.
+        """
         limits = (self._join_deadline, self._sync_deadline)
         return min((limit for limit in limits if limit is not None), default=None)
 

@@ -1,9 +1,12 @@
 """The topics that the members of a classic group read. The group's committed offsets for these topics do not expire.
 
-In a classic group, one of the members assigns the partitions, and not the broker. For the assignment, the
-broker therefore does not need to know which topics the members read. But the metadata that each consumer sends
-contains its topics, so the broker can find them there. For example, the metadata `00 03 00 00 00 01 00 01 61
-...` begins with the version 3. After the version comes a list with one topic, "a".
+In a classic group, the broker does not assign partitions. One of the members does this work. The broker can
+still find the topics that a consumer reads, because the metadata in the consumer's JoinGroup request lists
+them.
+
+For example, the metadata `00 03 00 00 00 01 00 01 61 ...` begins with version 3 (2 bytes). The next 4 bytes
+are the number of topics, 1. The name of the topic follows: its length, 1 (2 bytes), and the letter "a" (the
+byte 61).
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@ In the classic protocol, all members stop and wait for each other during a rebal
 broker computes a *target* assignment. Each member then moves from its current assignment to the target in steps, and
 takes one step at each heartbeat. During these steps, a member continues to read the partitions that it keeps.
 
-Three kinds of epochs show how far a group has moved towards its target assignment. An epoch is a number that only
-increases:
-    group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
+Three kinds of epochs show how far a group has moved towards its target assignment. An epoch is a number that
+only increases:
+    group epoch         increases when a member joins, leaves or changes its topics, or when a topic that a
+                        member reads changes
     assignment epoch    the group epoch for which the broker has computed the newest target assignment
-    member epoch        one for each member: the assignment epoch of the target to which the member has moved
+    member epoch        each member has its own: the newest assignment epoch that this member has reached
 
 A member moves to an epoch after it has given up all partitions that are not in its target assignment of this epoch. If
 other members still own partitions of this target assignment, the member then *waits* for these partitions.

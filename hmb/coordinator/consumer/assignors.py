@@ -40,7 +40,11 @@ ROUNDS = 16  # the maximum number of balancing rounds; each round reduces the im
 
 
 class MemberToAssign(NamedTuple):
-    """The input of an assignor for one member: its topics, and the partitions of its current target (`owned`)."""
+    """The data about one member that an assignor needs to compute the next target assignment.
+
+    `topics` contains the ids of the topics that the member reads. `owned` contains the partitions that the
+    current target assignment gives to the member.
+    """
 
     member_id: str
     instance_id: str | None
@@ -157,9 +161,10 @@ class _Balance:
         return heap
 
     def _give_away(self, topic: UUID) -> None:
-        """Assign each partition of the topic that has no owner to the member that owns the fewest partitions.
+        """Assign the free partitions of one topic. A partition is free if no member owns it.
 
-        Only members that read the topic take part.
+        Only members that read the topic receive partitions. The method assigns one partition at a time. Each
+        partition goes to the member that owns the fewest partitions at that moment. Partitions of all topics count.
         """
         readers = self._readers[topic]
         taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}
@@ -171,13 +176,16 @@ class _Balance:
                 heapq.heapreplace(heap, (size + 1, order, reader))
 
     def _even_out(self, topic: UUID) -> bool:
-        """Move partitions of one topic from the members with the most partitions to the members with the fewest.
+        """Move partitions of one topic from members with many partitions to members with few partitions.
 
         Return True if at least one partition has moved.
 
-        Only members that read the topic take part. The method counts all partitions of a member, also those of other
-        topics. It moves one partition at a time, from the member with the most partitions that still owns a partition
-        of this topic. It stops when the counts of giver and receiver differ by at most one.
+        Only members that read the topic take part. The method counts all partitions of these members, including
+        partitions of other topics.
+
+        Partitions move one at a time. The old owner is the member with the most partitions among the members that own
+        a partition of the topic. The new owner is the member with the fewest partitions. The method stops when the
+        counts of these two members differ by at most one.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

@@ -1,12 +1,14 @@
-"""The additional data of those members of a KIP-848 group that use the classic protocol.
+"""Data that a KIP-848 group stores only for members with the classic protocol.
 
 During an online migration, a group changes between the classic protocol and the protocol of KIP-848 while it is
 in use. Some members of a KIP-848 group then still use the classic protocol (hmb/coordinator/migration). The
 record of such a member also contains its session timeout, and its protocols with their metadata.
 
-The coordinator needs the protocols for two reasons. First, the metadata contains the topics of the member.
-Second, the coordinator may have to convert the group back to a classic group (a downgrade). The classic group
-then needs the protocols of all members.
+A member with the classic protocol sends a list of protocols. Each protocol is a pair: the name of an
+assignor, and metadata. The coordinator reads the member's topics from the metadata.
+
+The coordinator stores the protocols, because it may have to convert the group back to a classic group (a
+downgrade). A classic group needs the protocols of all its members.
 
 For example, a member has the protocols ("range", ...) and ("cooperative-sticky", ...). The metadata of "range"
 is a `ConsumerProtocolSubscription` of version 3, which contains the topic "weather". This shows that the member

@@ -41,7 +41,10 @@ class ConsumerDeadlines(MemberDeadlines):
         self._syncs.pop(member_id, None)
 
     def end_classic(self, member_id: str) -> None:
-        """End the join deadline and the sync deadline of a member, the deadlines of the classic protocol."""
+        """End the deadlines of a member for its next JoinGroup request and its next SyncGroup request.
+
+        Only members that use the classic protocol have these two deadlines.
+        """
         self._joins.pop(member_id, None)
         self._syncs.pop(member_id, None)
 

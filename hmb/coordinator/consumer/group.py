@@ -84,10 +84,13 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> None:
         """Create an empty group.
 
-        If only members with the classic protocol remain, a classic group can replace this group (a downgrade). Before
-        this group removes members, it therefore calls `downgraded(group, leaving, now)`. The argument `group` is this
-        group, `leaving` contains the ids of the removed members, and `now` is the time. The function returns the
-        classic group, or None if a downgrade is not possible.
+        `downgraded(group, leaving, now)` is a function that creates the classic group for a downgrade. A downgrade
+        replaces a KIP-848 group with a classic group. It is possible only if all remaining members use the classic
+        protocol.
+
+        This group calls `downgraded` before it removes members. `group` is this group, `leaving` contains the ids of
+        the members to remove, and `now` is the current time (ms). The function `downgraded` returns the classic
+        group, or None if a downgrade is not possible.
         """
         super().__init__(group_id, settings, topics, clock)
         self.deadlines: ConsumerDeadlines = ConsumerDeadlines()
@@ -288,10 +291,12 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
             super().remove(member_ids, reason, now)
 
     def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
-        """Replace this group with a classic group without the members `leaving`. Return False if this is not possible.
+        """Replace this group with a classic group if possible. Return whether the group was replaced.
 
-        The replacement is possible if the migration policy allows it, and if all other members use the classic
-        protocol. `successor` is then the classic group.
+        `leaving` contains the ids of members that leave the group. The classic group contains all other members.
+
+        The replacement is possible only if the migration policy allows it, and if all other members use the classic
+        protocol. The field `successor` then contains the classic group.
         """
         self.successor = self._downgraded(self, leaving, now)
         if self.successor is not None:

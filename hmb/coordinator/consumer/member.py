@@ -21,8 +21,12 @@ given up all partitions that are not in this target. The epoch that a member ent
 The member sends its member epoch in each heartbeat. If the member epoch is too old, the coordinator rejects the
 heartbeat, and the member must join the group again.
 
-A member that has not received the coordinator's last response does not know its new epoch. The coordinator therefore
-also accepts a heartbeat with the member's previous epoch, if the member owns only partitions of its current assignment.
+A response to a heartbeat can get lost. The member then does not know its new epoch, and its next heartbeat
+contains its previous epoch.
+
+The coordinator accepts the previous epoch only if the heartbeat lists the partitions that the member owns.
+All these partitions must be in the member's current assignment. The member then owns no partition that the
+coordinator may give to another member.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -137,12 +141,14 @@ class ConsumerMember:
     def check_commit(self, commit: Commit) -> None:
         """Check that this member is allowed to commit these offsets.
 
-        The epoch in the commit must be the current epoch of the member. An older epoch is also allowed, if the member
-        has owned all partitions of the commit since that epoch (KIP-1251).
+        The commit contains an epoch. The current epoch of the member is allowed. An older epoch is allowed only if
+        the member has owned all partitions of the commit since that epoch (KIP-1251).
 
-        If the epoch is not allowed, raises STALE_MEMBER_EPOCH, or ILLEGAL_GENERATION for a member that uses the classic
-        protocol. For a member that uses the KIP-848 protocol, also raises UNSUPPORTED_VERSION if the version of
-        OffsetCommit is too old to contain an epoch.
+        If the epoch is not allowed, this method raises an error. The error is ILLEGAL_GENERATION for a member that
+        uses the classic protocol, and STALE_MEMBER_EPOCH for a member that uses the KIP-848 protocol.
+
+        Old versions of OffsetCommit contain no epoch. If a member that uses the KIP-848 protocol sends one of these
+        versions, this method raises UNSUPPORTED_VERSION.
         """
         if self.classic is None:
             check_commit_version(GroupType.CONSUMER, commit)

@@ -118,7 +118,8 @@ class ConsumerState(ModernState[ConsumerMember, frozenset[PartitionId]]):
         return [
             self._record(ConsumerGroupTargetAssignmentMetadataKey, None),
             *(self._record(ConsumerGroupRegularExpressionKey, None, regular_expression=each) for each in self.regexes),
-            # HMB does not write this record, but Kafka 4.0 does, so a log from Kafka 4.0 contains it.
+            # HMB never stores a value under this key, but Kafka 4.0 does. The value None deletes the record that Kafka
+            # 4.0 has written.
             self._record(ConsumerGroupPartitionMetadataKey, None),
             self._record(ConsumerGroupMetadataKey, None),
         ]

@@ -7,9 +7,14 @@ After each step, the member is in one of these states:
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-A member can get a new target assignment before it has reached the previous one. In every state, each of the
-three results of a step (`MemberEvent`) is therefore possible. The table `MEMBER_STATES` contains the next state
-for each state and each result. `ConsumerMember` looks up the member's next state in this table.
+At each heartbeat, a member takes one step towards its target assignment. The step has one of three results
+(`MemberEvent`): the member must give up partitions, it must wait for partitions, or it owns its whole target.
+
+A member can get a new target before it has reached the previous target. Each of the three results is
+therefore possible in every state.
+
+The table `MEMBER_STATES` contains the next state for each state and each result. `ConsumerMember` looks up
+the member's next state in this table.
 
 The module modern/states.py declares the states of the group.
 

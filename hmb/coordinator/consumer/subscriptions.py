@@ -8,10 +8,13 @@ For example, a member subscribes to the expression `orders-.*`, and the topic "o
 the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
 increases the group epoch from 4 to 5.
 
-`refresh` runs while the group handles the heartbeat of one member. It compares the regular expressions of all
-members with the names of topics. It leaves out each topic that this one member is not allowed to describe
-(ACLs). As in Kafka, each result applies to all members with the same expression. A member can therefore be
-assigned a topic that it is not allowed to describe.
+The group calls `refresh` while it handles a request of one member, usually a heartbeat. `refresh` searches
+for the topics that match the regular expressions of all members. It skips topics that the sender of the
+request is not allowed to describe (ACLs).
+
+As in Kafka, members with the same expression share the result. For example, A and B subscribe to `orders-.*`,
+and only A is allowed to describe the topic "orders-eu". If `refresh` runs during a heartbeat of A, B can get
+partitions of "orders-eu".
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """

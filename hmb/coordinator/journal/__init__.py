@@ -9,17 +9,24 @@ A coordinator writes each change that must survive a restart to its journal, a t
 Each entry of a journal has an id, for example a group id. The hash of the id selects the partition of the journal that
 contains the entry. HMB uses the same hash as Kafka, so both brokers can work with the same data directory.
 
-A disk can sync about a thousand times a second. A committed offset is a record of only some hundred bytes, so
-one sync for each commit would be slow. Commits that arrive at the same time therefore usually share one batch
-and one sync. This technique is called *group commit*. The journal has two methods for it:
-    enqueue   adds records to the queue of a partition. It does no I/O, so a thread can call it while it holds the
-              lock of a group.
-    write     returns when the records are written. It first waits for the partition's `write_lock`. The thread that
-              gets the lock writes all queued records, also those of other threads, usually as one batch. It syncs
-              the batch if `log.flush.acks.all` is true (the default). If it is false, the records are written to
-              the log's file, but the disk may not have them yet. Then the thread calls the function `apply` of
-              each queue entry, in the order of the queue: it changes the coordinator's state in memory. The other
-              threads find that their records are written, and return at once.
+A disk can sync about a thousand times a second, so one sync for each committed offset would be slow. Commits
+that arrive at the same time therefore usually share one batch and one sync. This technique is called *group
+commit*.
+
+The journal has two methods for group commit:
+    enqueue   adds records to the queue of a journal partition. The method does no I/O, so a thread can call
+              it even if the thread holds the lock of a group.
+    write     returns when the records are written. Each thread that calls `write` waits for the `write_lock`
+              of the partition. The thread that gets the lock writes all queued records, including the records
+              of other threads, usually as one batch. When the other threads get the lock, their records are
+              already written.
+
+The setting `log.flush.acks.all` decides whether the journal syncs each batch. If it is true (the default),
+the journal syncs the batch. If it is false, the records are in the log's file, but may not be on the disk
+yet.
+
+Each entry of the queue contains a function `apply`, which changes the coordinator's state in memory. After a
+write, the journal calls these functions in the order of the queue.
 
 A thread writes the queue entries to the log in batches. If the records of the next queue entry do not fit into the
 current batch, the thread starts a new batch. Each queue entry that belongs to a transaction gets a batch of its own.

@@ -124,10 +124,13 @@ def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]
 
 
 def _read_batches(log: Log, stop: threading.Event, take: Callable[[Batch], None]) -> None:
-    """Pass each batch of a log to the function `take`, until the end of the log or until another thread sets `stop`.
+    """Pass each batch of a log to the function `take`.
 
-    If a batch is damaged, `take` raises KafkaError. The function then repairs the segment of this batch, and reads
-    on from the same offset. If `take` fails at this offset again, the function raises the error.
+    `_read_batches` returns at the end of the log, or when another thread has set the event `stop`.
+
+    If a batch is damaged, `take` raises KafkaError. `_read_batches` then repairs the segment that contains this
+    batch, and continues at the same offset. If `take` raises KafkaError again at this offset, `_read_batches`
+    raises this error.
     """
     offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:

@@ -18,23 +18,30 @@ This table shows when the coordinator converts a group:
     upgrade      classic group -> KIP-848 group    A client joins with ConsumerGroupHeartbeat (epoch 0).
     downgrade    KIP-848 group -> classic group    All members that are left use the classic protocol.
 
-For example, the classic group "readers" is in generation 7. Consumers A and B read partitions 0 and 1 of topic
-"weather". Then C joins with the KIP-848 protocol, and these events follow:
+For example, the consumers A and B form the classic group "readers" in generation 7. A reads partition 0 of
+the topic "weather", and B reads partition 1. Both use an eager assignor such as "range". Then C joins with
+the KIP-848 protocol:
 1. C sends ConsumerGroupHeartbeat with epoch 0. "readers" becomes a KIP-848 group in epoch 7. A and B become
-   members in epoch 7, and keep their partitions. If a request of A or B waits for a rebalance, it gets
-   REBALANCE_IN_PROGRESS.
-2. The coordinator adds C to the group, so the group epoch increases to 8. The coordinator computes a new target
-   assignment: partition 1 moves from B to C.
-3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because the group is now in
-   epoch 8.
-4. A and B use an eager assignor such as "range". B therefore gives up all its partitions before it joins again.
-   B sends JoinGroup. The response contains generation 8, which is the member epoch of B.
-5. B sends SyncGroup. The response contains no partitions. C receives partition 1 with its next heartbeat. A
-   also gives up its partition and joins again. It gets partition 0 back, because its target has not changed.
-6. The example can end in two ways. In the first, A and B restart with the KIP-848 protocol, one after the
-   other. In the second, C leaves, and A and B form a classic group again. The group epoch does not increase
-   when C leaves, so the classic group starts with generation 8. It begins a rebalance at once, so A and B join
-   again and form generation 9.
+   members in epoch 7, and keep their partitions.
+2. The coordinator adds C to the group, and increases the group epoch to 8. In the new target assignment,
+   partition 1 moves from B to C.
+3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because the group is now
+   in epoch 8.
+4. B gives up partition 1, because a member with an eager assignor gives up all its partitions before it joins
+   again. B sends JoinGroup. The response contains generation 8, which is the new member epoch of B.
+5. B sends SyncGroup. The response contains no partitions.
+6. C sends its next heartbeat. The response contains partition 1.
+7. A sends Heartbeat, and the response contains REBALANCE_IN_PROGRESS. A gives up partition 0 and joins again.
+   A then gets partition 0 back, because the target of A has not changed.
+
+If a request of A or B waits for a rebalance when step 1 begins, the request gets the error
+REBALANCE_IN_PROGRESS.
+
+The migration is complete when A and B have restarted with the KIP-848 protocol, one after the other.
+
+If C leaves instead, A and B form a classic group again. The group epoch does not increase when C leaves, so
+the classic group starts with generation 8. The classic group begins a rebalance at once. A and B join again
+and form generation 9.
 
 A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
 their target assignments in steps, as in every KIP-848 group.
@@ -49,18 +56,26 @@ the partitions 0 and 1, and must give up partition 1:
 4. The member sends JoinGroup. The request lists only partition 0. The coordinator now knows that the member has
    given up partition 1, and increases the member's epoch.
 
-The setting `group.consumer.migration.policy` determines whether the coordinator is allowed to convert a group
-that has members:
+An *upgrade* converts a classic group to a KIP-848 group. A *downgrade* converts a KIP-848 group to a classic
+group. If a group has members, the setting `group.consumer.migration.policy` determines which of these
+conversions are allowed:
     policy           upgrade    downgrade
     bidirectional    yes        yes          the default
     upgrade          yes        no
     downgrade        no         yes
     disabled         no         no
-If upgrades are forbidden, a client that joins a classic group with ConsumerGroupHeartbeat receives
-GROUP_ID_NOT_FOUND. If downgrades are forbidden, a KIP-848 group stays a KIP-848 group, even when all its
-members use the classic protocol. With every policy, a consumer with the classic protocol can join a KIP-848
-group, because this does not convert the group. The policy does not apply to a group without members: such a
-group takes the protocol of the first member that joins.
+
+If the policy forbids upgrades, a client cannot join a classic group with ConsumerGroupHeartbeat. The client
+receives GROUP_ID_NOT_FOUND.
+
+If the policy forbids downgrades, a KIP-848 group stays a KIP-848 group, even when all its members use the
+classic protocol.
+
+With every policy, a consumer with the classic protocol can join a KIP-848 group, because the group stays a
+KIP-848 group.
+
+The policy does not apply to a group without members. The first member that joins determines the protocol of
+the group.
 
 The journal stores a mixed group in the same types of records as any other KIP-848 group. If a member uses the
 classic protocol, its record also contains the field `classic_member_metadata` (consumer/classic_metadata.py).

@@ -12,13 +12,14 @@ This table shows what the requests of a classic member mean in a KIP-848 group:
                                       the member must join again, and so take its next step.
     LeaveGroup                        The request can remove members of both protocols.
 
-In three cases, the response to a Heartbeat request asks the member to join again. The member must then send
-JoinGroup within its rebalance timeout (the join deadline):
-1. The group has a newer assignment epoch than the member. The response also asks the member to join again if
-   the group needs a new target assignment, and all members use the classic protocol. Only a JoinGroup request
-   can then start the computation of the target assignment.
-2. The member must give up partitions. When it sends JoinGroup again, it confirms that it has given them up.
+The response to a Heartbeat request can ask the member to join again. The member must then send JoinGroup
+within its rebalance timeout (the join deadline). The coordinator asks for this in four cases:
+1. The assignment epoch of the group is newer than the epoch of the member.
+2. The member must give up partitions. With its next JoinGroup request, the member confirms that it has given
+   them up.
 3. The member has waited for partitions that other members owned, and these partitions are free now.
+4. The group needs a new target assignment, and all members of the group use the classic protocol. In this
+   case, only a JoinGroup request can start the computation of the target assignment.
 
 For example, a member in epoch 7 has a cooperative assignor and owns the partitions 0 and 1. Its target assignment of
 epoch 8 contains only partition 0. The member sends these requests and receives these responses:

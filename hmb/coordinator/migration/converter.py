@@ -72,7 +72,10 @@ class GroupConverter:
         now: int,
         may_describe: MayDescribe,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Pass a heartbeat to a KIP-848 group. If a member joins a classic group with it, convert the group.
+        """Pass a ConsumerGroupHeartbeat request to the group of the client, and return the response.
+
+        The group is usually a KIP-848 group. If the request joins a classic group, this method first converts the
+        classic group to a KIP-848 group.
 
         Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE, and the errors of `ConsumerGroup.heartbeat`.
         """
@@ -118,13 +121,15 @@ class GroupConverter:
     ) -> None:
         """Pass a JoinGroup request to the group with the group id in the request. Raises KafkaError.
 
-        JoinGroup is a request of the classic protocol. The type of the group decides what happens:
+        JoinGroup is a request of the classic protocol. The result depends on the type of the group:
 
-        - A classic group handles the request. A KIP-848 group with members handles it too.
-        - A KIP-848 group or a streams group without members becomes a classic group, which handles the request. But if
-          the request contains a member id, this method raises UNKNOWN_MEMBER_ID, because the group does not have this
-          member.
-        - A share group, or a streams group with members, answers with the error INCONSISTENT_GROUP_PROTOCOL.
+        - A classic group handles the request.
+        - A KIP-848 group that has members handles the request.
+        - A KIP-848 group that has no members becomes a classic group, and the classic group handles the request. If
+          the request contains a member id, the method raises UNKNOWN_MEMBER_ID instead.
+        - A streams group that has no members becomes a classic group in the same way, with the same error.
+        - A streams group that has members answers with the error INCONSISTENT_GROUP_PROTOCOL.
+        - A share group always answers with the error INCONSISTENT_GROUP_PROTOCOL.
         """
         runner.check_loaded()
         group = runner.machine

@@ -1,13 +1,18 @@
 """Modern groups: what KIP-848 groups, share groups and streams groups have in common.
 
-In a classic group, a member computes the assignment. In a *modern* group, the broker computes a *target* assignment. At
-each heartbeat, a member gives up or takes over some partitions or tasks, until it owns those of its target. Kafka has
-three kinds of modern groups. All of them store members, epochs and targets, and remove a member that sends no
-heartbeats. The code for this is in this folder. The code in which the kinds differ is in three other folders:
+In a classic group, a member computes the assignment. In a *modern* group, the broker computes a *target*
+assignment. At each heartbeat, a member gives up or takes over some partitions or tasks, until it owns those
+of its target.
+
+Kafka has three kinds of modern groups. All three kinds store members, epochs and targets, and remove a member
+that sends no heartbeats. This folder contains the code that all three kinds use. The code that only one kind
+uses is in three other folders:
     folder     kind of group                members own        requests
     consumer   consumer groups (KIP-848)    partitions         ConsumerGroupHeartbeat
-    share      share groups (KIP-932)       partitions         ShareGroupHeartbeat; several members share a partition
+    share      share groups (KIP-932)       partitions         ShareGroupHeartbeat
     streams    streams groups (KIP-1071)    tasks              StreamsGroupHeartbeat
+
+In a share group, several members can own the same partition at the same time.
 
 For example, `ShareGroup` is a subclass of `ModernGroup`. When a member of a share group sends no heartbeat for 45 s,
 `ModernGroup` removes the member, and `ShareGroup` then increases the group epoch.

@@ -53,9 +53,9 @@ class MemberDeadlines:
         self._sessions[member_id] = SessionDeadline(now + timeout, timeout)
 
     def watch_revocation(self, member: ModernMember, now: int) -> None:
-        """Start the revocation deadline of a member: the time at which it must have given up partitions.
+        """Start the revocation deadline of a member: the time by which the member must give up partitions.
 
-        If the member does not have to give up any partitions, remove its revocation deadline.
+        If the member does not have to give up any partitions, remove the member's revocation deadline.
         """
         timeout = member.revocation_timeout
         if timeout is None:
@@ -103,8 +103,10 @@ class MemberDeadlines:
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
         """Return the revocation deadlines that have passed, and remove them from this object.
 
-        Each item is a pair `(member id, epoch)`. The epoch is the epoch in which the member was when the deadline was
-        set. If the member is still in this epoch, it has not given up its partitions.
+        A revocation deadline is the time by which a member must give up partitions.
+
+        Each item of the result is a pair `(member id, epoch)`. The number `epoch` is the member's epoch at the time
+        when the deadline was set. If the member is still in this epoch, it has not given up its partitions.
         """
         late = [(member_id, epoch) for member_id, (epoch, limit) in self._revocations.items() if limit <= now]
         for member_id, _ in late:

@@ -79,10 +79,12 @@ class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
 
 
 class ModernState(ABC, Generic[MemberT, TargetT]):
-    """The members, the epochs and the target assignment of one group, and the records of its changes.
+    """The members, the epochs and the target assignment of one group.
 
-    `members` maps each member id to the member. `targets` maps member ids to target assignments. It contains no
-    member that `members` does not contain.
+    A `ModernState` also creates the records that store each change of the group.
+
+    `members` maps the id of each member to the member. `targets` maps the id of a member to the target assignment
+    of this member. Each id in `targets` is also in `members`.
     """
 
     record_types: RecordTypes[MemberT, TargetT]

@@ -63,7 +63,10 @@ class RecordedSteps:
         self._stored = StoredRecords()
 
     def add(self, *records: KeyAndValue) -> None:
-        """Add records of the current step, in which the group handles one request or one deadline that has passed."""
+        """Add records to the current step of the group.
+
+        In a step, the group handles one request, or it acts on one deadline that has passed.
+        """
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
@@ -89,9 +92,10 @@ class RecordedSteps:
         return self._stored.keys() | {key for key, _ in self._replaced}
 
     def replay(self, key: Key, value: Any) -> None:
-        """Add a record to the stored records, because the journal contained it when the broker started.
+        """Add one of the records that the journal contained when the broker started.
 
-        This method does not change the group. The caller must restore the group from the record.
+        This method does not change the members or the epochs of the group. The caller must restore them from the
+        record.
         """
         self._stored.put(encode_key(key), encode_value(value))
 
@@ -146,13 +150,15 @@ class StoredRecords:
         return self._last
 
     def end(self, number: int, error: KafkaError | None) -> bool:
-        """Record that the write of the change `number` has ended. `error` is None if the write succeeded.
+        """Handle the end of the write of one change. Return whether the caller must restore the group.
 
-        Return True if the caller must now restore the group from the stored records. This is necessary in two cases:
+        `number` is the number of the change. `error` is None if the write succeeded.
+
+        The caller must restore the group from the stored records in two cases:
 
         - The write failed. The group must then lose the change.
-        - The write succeeded, but the group was restored while the write was still running. The restored group does not
-          contain the change yet.
+        - The write succeeded, but the group was restored while the write was still running. The restored group does
+          not contain the change yet.
         """
         records = self._in_flight.pop(number)
         for key, value in () if error else records:

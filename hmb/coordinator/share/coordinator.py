@@ -188,7 +188,8 @@ class ShareCoordinator:
     def finish(self, id: SharePartitionId, queued: QueuedRecords) -> None:
         """Wait until a queued change of a share-partition is on disk. Raises the errors of `Journal.write`.
 
-        A caller with several changes first begins all of them, because one sync can then write many changes.
+        A caller with several changes adds all of them to the queue, and then calls `finish` for each change. One sync
+        can then store many changes.
         """
         try:
             self._journal.write(queued)
@@ -206,9 +207,12 @@ class ShareCoordinator:
                 self.finish(id, queued)
 
     def begin_delete(self, id: SharePartitionId) -> QueuedRecords | None:
-        """Add the deletion of a share-partition's state to the journal's queue. `finish` waits until it is on disk.
+        """Add the deletion of a share-partition's state to the journal's queue.
 
-        If no state exists, return None. Raises the errors of `Journal.enqueue`.
+        Return the queued records, or None if the share-partition has no state. To wait until the deletion is on disk,
+        the caller passes the queued records to `finish`.
+
+        Raises the errors of `Journal.enqueue`.
         """
         with self._lock:
             if self._known(id) is None:

@@ -67,10 +67,10 @@ class ShareGroupState(ModernState[ShareMember, frozenset[PartitionId]]):
         self.names: dict[UUID, str] = {}
 
     def set_initialized(self, partitions: frozenset[PartitionId], topics: Iterable[AssignableTopic]) -> None:
-        """Store the set of the group's share-partitions whose state the share coordinator stores.
+        """Replace the set of the group's share-partitions that have a state in the share coordinator.
 
-        `partitions` replaces the previous set. If it contains new partitions, `topics` must contain their topics,
-        because the method needs the topic names.
+        `partitions` is the new set. It may contain share-partitions that the old set does not contain. `topics` must
+        then contain the topics of these share-partitions, because the method needs the topic names.
         """
         self.initialized = partitions
         self.names |= {topic.id: topic.name for topic in topics}

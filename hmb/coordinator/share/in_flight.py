@@ -169,13 +169,15 @@ class InFlightRecords:
     def acquire(
         self, member: str, batches: Sequence[range], limits: AcquireLimits, now: int, aborted: Sequence[range] = ()
     ) -> list[Run]:
-        """Acquire records for a member, and return the acquired runs.
+        """Acquire records for a member, and return the acquired records as a list of runs.
 
-        Before this call, the caller has read batches from the log, beginning at the offset `first_available`. For each
-        batch, `batches` contains a range of offsets.
+        A `Run` is a range of neighboring records with the same delivery state and the same delivery count.
 
-        `aborted` contains the ranges of offsets that belong to aborted transactions. The method archives these offsets,
-        so that the group never delivers their records.
+        Before this call, the caller has read batches from the log, beginning at the offset `first_available`. The
+        list `batches` contains the range of offsets of each batch.
+
+        `aborted` contains ranges of offsets that belong to aborted transactions. The method archives these offsets,
+        so the group never delivers the records of these transactions.
         """
         self._archive_gap(batches[0].start)
         for skipped in aborted:

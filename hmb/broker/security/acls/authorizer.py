@@ -131,8 +131,8 @@ class Authorizer:
     def decision(self, access_request: AccessRequest) -> bool:
         """Return True if the authorizer permits a request. Do not log the decision.
 
-        Handlers call this method for each resource of a list, and leave forbidden resources out of the response. This
-        is not a refused request, so no line appears in the log.
+        For example, a handler lists topics, and leaves out each topic that the client must not see. The handler checks
+        each topic with this method. The client's request succeeds, so the log must not contain a refusal.
         """
         decisions = self._decisions
         decision = decisions.get(access_request)

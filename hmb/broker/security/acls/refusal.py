@@ -24,8 +24,8 @@ fields. Therefore three rules restrict the fields:
 - An error of WHOLE_RESPONSE_ERRORS is written only into the error code of the whole response.
 - An error of REFUSED_PARTITION_ERRORS is written only into the error codes of topics and partitions, if the
   response has such error codes.
-- In responses to Fetch and Metadata, every other error is written only into the items, for example into the
-  partitions.
+- An error that is in neither of these two sets is written into all error fields, except in responses to Fetch and
+  Metadata. In these responses, it is written only into the error codes of items, for example of partitions.
 """
 
 from __future__ import annotations
@@ -102,15 +102,16 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, error: tuple[ErrorCode, str], sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a response with an error code, or one part of such a response, for example the part for one topic.
+    """Return a response with an error code, or one part of such a response (for example, one topic).
 
-    `kind` is the class of the result: the class of the response, or the class of one of its items. `source` is the
-    request, or the item of the request for which the function creates the result. The function copies names and
-    partition indexes from `source`. `error` contains the error code and its text.
+    - `kind` is the class of the result: a response class, or the class of a part.
+    - `source` is the request, or the part of the request that `kind` answers. Names and partition indexes in the
+      result come from `source`.
+    - `error` contains the error code and its text.
+    - `sets` is a function. `sets(struct)` returns whether objects of the class `struct` get the error code.
 
-    The function `sets` takes a class, and returns whether objects of this class get the error code. For example,
-    the error FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. So `sets` returns True for the class of
-    the response, and False for the class of a partition.
+    For example, the error FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets` therefore returns True
+    for the response class, and False for the class of a partition.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -122,8 +123,8 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        # The request has no list that corresponds to the list `name` of the response. If the response has no other
-        # field for the error, this list gets one item, which contains the error.
+        # The response's list `name` has no counterpart in the request, so this list usually stays empty. But if the
+        # response has no other field for the error, the list gets one item, which contains the error.
         if sources is None:
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, error, sets) for each in sources]

@@ -231,11 +231,12 @@ def _name_of(item: Any) -> str:
 
 
 def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
-    """Remove everything from a response about transactions or groups that the client has no permission to see.
+    """Remove forbidden information from a response that describes transactions or groups.
 
-    From the description of a transaction, the function removes forbidden topics. From the description of a group,
-    it removes forbidden operations. If a member of the group is assigned a forbidden topic, the function replaces
-    the whole description by an error.
+    - From the description of a transaction, remove the topics that the client must not see.
+    - From the description of a group, remove the operations that the client must not perform.
+    - If the assignment of a group member contains a topic that the client must not see, replace the group's whole
+      description by an error.
     """
 
     def change(response: Any) -> Any:
@@ -249,10 +250,10 @@ def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
 
 
 def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
-    """Return the part of a group's description that the client may see.
+    """Return the description of a group, without the operations that the client must not perform.
 
-    If a member is assigned a topic that the client has no permission to describe, return an error instead of the
-    description.
+    For example, the assignment of a group member contains the topic `orders`. If the client has no permission to
+    describe `orders`, the function returns an error instead of the description.
     """
     if getattr(group, "authorized_operations", 0) > 0:
         group.authorized_operations = permitted_operations(group.authorized_operations, access, GROUP, group.group_id)
@@ -275,7 +276,11 @@ def _assigned_topics(group: Any) -> Iterator[Any]:
 
 
 def permitted_operations(number: int, access: Access, resource_type: AclResourceType, name: str) -> int:
-    """Return `number` without the operations that the client may not perform. Each bit stands for one operation."""
+    """Set the bits of all forbidden operations in `number` to 0, and return the result.
+
+    Each bit of `number` stands for one operation. For example, bit 3 stands for READ. If the client has no
+    permission to read, bit 3 of the result is 0.
+    """
     return sum(1 << each for each in Op if number >> each & 1 and access.may(each, resource_type, name))
 
 

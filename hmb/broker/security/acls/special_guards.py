@@ -3,8 +3,8 @@
 The table of authorization cannot express the rules of some APIs. For example, a DescribeTopicPartitions request
 without topics asks for all topics. And for an InitProducerId request without a transactional id, a client needs
 only one of several permissions. Each of these APIs has a *guard*: a function that checks its requests. The
-mapping `GUARDS` at the end of this module contains all these guards. The guards for topics, groups and
-transactions are defined in other modules.
+mapping `GUARDS` at the end of this module contains the guards of all these APIs. This module defines some of the
+guards, and imports the others from topic_guards.py, group_guards.py and transaction_guards.py.
 """
 
 from __future__ import annotations

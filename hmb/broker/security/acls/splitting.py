@@ -15,10 +15,10 @@ The module `refusal` creates the response to the part of the request that the br
 Limits: a test can simulate a fault of a single partition (hmb/testing/faults). The test cannot do this for
 Metadata requests, because these requests name topics, but no partitions.
 
-A client can open a fetch session (KIP-227). After this, the client's Fetch requests name only the partitions
-that have changed. Suppose that a test simulates a fault of one partition (hmb/testing/faults). If the request
-did not name this partition, this module would not find it. For this reason, the broker uses no fetch sessions
-during such a test.
+A test can simulate a fault of one partition (hmb/testing/faults). This module must then find the partition in each
+Fetch request. But in a fetch session (KIP-227), a Fetch request names only the partitions that have changed. While
+a client has a simulated fault of this kind, the broker therefore uses no fetch session with the client. The client
+then names all its partitions in each request.
 """
 
 from __future__ import annotations
@@ -147,7 +147,11 @@ def _number(partition: Any) -> int:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return what a request of an API can name. The set contains "topic", "partition", both, or neither."""
+    """Return whether the requests of an API contain topics, partitions, or both, as a set of words.
+
+    For example, a Produce request contains topics and partitions, so the set is {"topic", "partition"}. A Metadata
+    request contains only topics, so the set is {"topic"}. For an API without topics, the set is empty.
+    """
     found = set[str]()
 
     def walk(struct: type[Struct]) -> None:

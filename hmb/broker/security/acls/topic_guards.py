@@ -51,8 +51,8 @@ def metadata(request: Any, context: RequestContext, access: Access, handle: Hand
         rest.topics = []
     response = handle(rest, context)
     if not rest.topics:
-        # The request must return no topics. But in version 0, an empty list means all topics, so the handler has
-        # returned all topics.
+        # If the client may not see any requested topic, `rest` contains an empty list of topics. In version 0, an empty
+        # list means all topics, so the handler has described all topics. The client must not see them.
         response.topics = []
     if refused is not None:
         errors: Any = refuse_all(refused, context, TOPIC)

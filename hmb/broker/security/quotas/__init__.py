@@ -21,8 +21,9 @@ arrive at the rate of the quota. One request can create very many partitions, an
 it after 11 s. The bucket does not forget it. If the request takes more tokens than the bucket contains, the
 client must wait until the missing tokens have arrived.
 
-For connection_creation_rate, the broker sends no throttle time, because a new connection has not sent a request
-yet. The broker closes a connection above this quota after the throttle time.
+The quota connection_creation_rate limits how many new connections an IP address opens per second. If an address
+exceeds this quota, the broker lets the new connection wait for the throttle time, and then closes it. The broker cannot
+send the throttle time to the client, because it sends only responses, and the client has not sent a request yet.
 
 Read in this order:
 1. `window.py`         the two state machines: a sliding window, and a bucket of tokens

@@ -126,7 +126,11 @@ def described(
 
 
 def _conditions(components: Iterable[Component]) -> dict[str, Callable[[str | None], bool]]:
-    """Return a function for each entity type in a filter. The function returns whether a name matches the filter.
+    """Return a dict with the conditions of a filter: entity type -> condition.
+
+    A condition is a function that takes the name of an entity, and returns whether the name matches. For example, a
+    filter for the user `alice` has one condition, for the entity type `user`. This condition returns True only for
+    `alice`.
 
     Raises KafkaError if the filter is invalid.
     """

@@ -53,11 +53,13 @@ SIZES: Mapping[ApiKey, Measure] = {
 def throttled(
     handlers: Mapping[ApiKey, Handler], quotas: ClientQuotas
 ) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
-    """Return a table of handlers, and a function that updates the table after a change of the quotas.
+    """Return a table of handlers, and a function `load` that adapts the table to the quotas.
 
-    At first, the table contains the handlers themselves. The caller must call the function once at the beginning, and
-    after each change of the quotas. The function puts a wrapper around the handler of each API that a quota concerns.
-    The wrapper calls the handler, and throttles a client that has exceeded the quota.
+    The new table contains the handlers without quotas. The caller must call `load` with the stored quotas before it
+    uses the table, and again after each change of the quotas.
+
+    For each API that a quota concerns, `load` replaces the handler in the table by a wrapper. The wrapper calls the
+    handler, and throttles a client that has exceeded the quota.
     """
     table = dict(handlers)
     wrappers = {api: _throttling(api, handlers, quotas) for api in handlers}

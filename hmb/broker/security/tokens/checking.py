@@ -7,8 +7,9 @@ A signed token has three parts, separated by dots. Each part is base64 text:
 
 A token names its own algorithm, but an attacker can write any algorithm into a token. So the broker accepts only
 algorithms that verify a signature with a public key (`ALGORITHMS`). If the broker also accepted the algorithm `none`,
-anybody could make tokens. With HMAC (HS256), the same key signs and verifies. The broker would verify the token with
-the public key, so anybody could sign a token with the public key.
+anybody could make tokens. The algorithm HS256 would be equally dangerous, because it uses the same key to sign and to
+verify. If the broker accepted HS256, it would verify the token with the public key. Everybody knows the public key, so
+anybody could sign a token with it.
 
 An *unsecured* token has no signature, and its `alg` is `none`. Kafka offers unsecured tokens for tests. HMB accepts
 unsecured tokens only if an administrator sets Kafka's handler for them (oauth_settings.py).

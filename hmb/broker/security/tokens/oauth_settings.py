@@ -29,7 +29,11 @@ KEYS_ADDRESS = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 def token_check(listener: str, values: Mapping[str, str]) -> Check:
-    """Return the check of tokens for a listener. `values` contains all settings of the listener. Raises ConfigError."""
+    """Return the function that checks the tokens of clients on a listener.
+
+    `values` contains all settings of the listener. Raises ConfigError if a setting is wrong, if the package PyJWT
+    is missing, or if the public keys cannot be loaded.
+    """
     handler, address = values.get(HANDLER, ""), values.get(KEYS_ADDRESS, "")
     if handler not in ("", VERIFIES, UNSECURED):
         raise ConfigError(f"listener {listener}: HMB has the handlers {VERIFIES} and {UNSECURED}", HANDLER, handler)

@@ -33,7 +33,10 @@ INVALID = b'{"status":"invalid_token"}'
 
 
 class TokenError(ValueError):
-    """A token, or the message that contains it, is not valid. The text does not contain the token."""
+    """A client's token, or the message that contains the token, is not valid.
+
+    The text of this error never contains the token.
+    """
 
 
 class Token(NamedTuple):

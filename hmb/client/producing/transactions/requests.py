@@ -54,10 +54,11 @@ class TransactionVersion(NamedTuple):
     end: range
 
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
-        """Raise KafkaError if the broker is too old for this transaction version.
+        """Raise KafkaError if the broker is too old for the transaction version `number`.
 
-        `kind` is the class of a request. `version` is the newest version of this request that the producer can send to
-        the broker. `allowed` contains the versions of this request that belong to the transaction version.
+        For example, transaction version 2 requires Produce requests of version 12. `kind` is then `ProduceRequest`, and
+        the range `allowed` contains only 12. The parameter `version` is the newest Produce version that the producer
+        can send to the broker. If `version` is 11, the method raises the error.
         """
         if version not in allowed:
             what = f"the broker supports {kind.__name__} only up to version {version}: transaction version "
