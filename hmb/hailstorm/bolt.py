@@ -23,23 +23,26 @@ arguments. `lift` returns a new state at each call. `transform` may read the sta
 that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
 rules.
 
-**What may follow a bolt.** `transform` computes outputs from a running state, for example from the current count of a
-word. So the outputs of a bolt depend on the order in which tuples of different partitions arrive. Only the last output
-for each key does not depend on this order. A second bolt that receives these outputs therefore gets exact results only
-if it uses nothing except the last output for each key.
+**What may follow a bolt.** A bolt computes its outputs from its current state, for example from the count of a word so
+far. Tuples of different partitions can arrive in any order, and the outputs depend on this order. Only the last output
+for each key is always the same. A second bolt that receives the outputs must therefore use only the last one for each
+key.
 
 For example, a bolt adds the value 5 of partition 0 and the value 1 of partition 1. If the 5 arrives first, the bolt
 sends the running sums 5 and 6. If the 1 arrives first, the bolt sends 1 and 6. A second bolt that adds these running
 sums gets 11 or 7, which is not exact. A second bolt that keeps only the last running sum always gets 6.
 
-A bolt can receive running values from another bolt, for example the new count of a word after each occurrence. Its
-results are exact only if its state depends on nothing except the *last* value of each key. Two kinds of states are
-exact. `Newest` keeps the value with the highest version. The version is a number that the topology computes, and
-that grows with each value of a key. For a running mean, it can be the number of averaged values. `Max` and `TopN`
-keep the largest values, and are exact if the value of each key never becomes smaller. For example, `TopN` of
-running means is not exact, because a mean can become smaller. Sums, counts and means of running values are never
-exact, because they depend on every value, not only on the last. The function `hailstorm.check` finds bolts whose
-results are not exact.
+Suppose that a bolt counts words, and sends the new count after each word: ("sun", 1), ("sun", 2), ("sun", 3). A second
+bolt that receives these tuples must use only the *last* value of each key. Otherwise, its results are not exact. The
+function `hailstorm.check` finds such bolts.
+
+Three monoids of the library can give exact results. `Newest` keeps the value with the highest version. The topology
+computes the version: a number that grows with each value of a key. `Max` and `TopN` keep the largest values. Their
+results are exact only if the value of a key never becomes smaller. For example, a count never becomes smaller, but
+a mean can.
+
+A sum of the counts 1, 2 and 3 is not exact, because it depends on all three values, not only on the last. Means of such
+values are not exact either.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
 merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends
@@ -68,11 +71,10 @@ Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains on
 
 @dataclass(frozen=True)
 class Combining:
-    """The functions with which upstream processors merge a batch of tuples by key before they send it to a bolt.
+    """The functions for a bolt whose senders merge tuples that have the same key.
 
-    For each tuple, an upstream processor makes a small state. It merges the states that have the same key. For
-    example, the bolt counts words, and a batch contains the tuple "sun" three times. The processor makes the state
-    1 for each of these tuples, and merges the three states to 3.
+    For example, the bolt counts words, and a batch contains the tuple "sun" three times. The sender makes the
+    state 1 from each of the three tuples. Then it merges these states, and sends only the state 3 for "sun".
 
     key        takes a tuple; returns its key, for example "sun"
     lift       takes a tuple; returns the state for this one tuple, without the key, for example 1
@@ -138,12 +140,14 @@ class Bolt:
     ) -> Self:
         """Return a bolt that keeps one state for each key, for example one count for each word.
 
-        `key` takes a tuple and returns its key. `value` takes a tuple and returns a value. `monoid` merges this value
-        into the state of the key. If `transform` is None, the bolt sends the pair (key, new result) for each tuple. All
-        tuples with the same key go to the same instance of the bolt, unless the topology declares another grouping.
+        `key` takes a tuple and returns its key. `value` takes a tuple and returns the value that `monoid` merges into
+        the state of this key. All tuples with the same key go to the same instance of the bolt, unless the topology
+        declares another grouping.
 
-        With `combine=True`, the processors that send to the bolt first merge the tuples of a batch that have the same
-        key. The bolt then calls `transform` once for each key of the batch, and the first argument is the key, not a
+        `transform` takes a tuple and the map of states, and returns the tuples to send. If `transform` is None, the
+        bolt sends the key and its new result for each tuple, for example ("sun", 3).
+
+        With `combine=True`, the senders merge the tuples of a batch by key. `transform` then takes a key instead of a
         tuple.
         """
 

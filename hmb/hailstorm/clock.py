@@ -1,13 +1,13 @@
 """The clock: one value that contains the progress of a topology as one offset for each partition.
 
-A topology reads several partitions, and their records have no common order. For example, the bolt instance count-0 may
-at 12:00:05 have counted many records of one partition and few of another. So "the state of count-0 at 12:00:05" can
-differ from run to run. A *clock* defines a state exactly. It contains one offset for each partition that the topology
-reads. "The state at clock C" is the state after all records below these offsets, and after no other records.
+A topology reads several partitions, and their records have no common order. Suppose that a bolt counts the records of
+two partitions. At 12:00:05, it has counted 9 records of one partition and 2 of the other. In a second run, the numbers
+at 12:00:05 can be 4 and 7. A time therefore does not define a state, but a *clock* does. A clock contains
+one offset for each partition. The state at a clock is the state after exactly the records below these offsets.
 
-Each tuple carries the partition and the offset of the record that it comes from. Each processor can therefore decide
-alone whether a tuple belongs to the state at C. So all processors can save their states at the same clock, without
-locks and without asking each other.
+A clock contains one offset for each partition, and each tuple carries the partition and the offset of its record. A
+processor compares the two offsets to decide whether a tuple is below the clock. So all processors can save their
+states at the same clock without locks and messages.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
 offset o is below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
@@ -91,9 +91,9 @@ class Clock(Mapping[TopicPartition, int]):
     def has_reached(self, goal: Clock) -> bool:
         """Return whether this clock is at or above `goal` in each partition of this clock.
 
-        For example, a processor must know whether it has received all records below the clock of a snapshot. To find
-        out, it checks whether its low water mark has reached this clock. `goal` may contain more partitions than this
-        clock, because some processors receive tuples of only some partitions.
+        For example, a processor has received all records for a snapshot when its low water mark has reached the clock
+        of the snapshot. The low water mark contains only the partitions from which the processor receives tuples.
+        `goal` may contain more partitions.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 

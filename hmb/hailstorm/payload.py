@@ -23,12 +23,13 @@ many payloads of one partition into the lists of one `Payloads` object. This exa
     sender      count-1                          the processor that sends
     path        (tags, count)                    the nodes that made these tuples
     partition   tags-0                           the partition from which all these tuples originate
-    offsets     [7, 8, 10]                       the offset from which each tuple originates, ascending
-    numbers     None, or [(0, 0), (0, 1) ...]    for each tuple: its output number (0, 1 ...) at each node of `path`;
-                                                 None: each node made exactly one tuple from each input
+    offsets     [7, 8, 10]                       for each tuple: the offset of its record, ascending
+    numbers     [(0, 0), (0, 1) ...]             for each tuple: one index for each node of `path`; (0, 1) means
+                                                 the first output of `tags`, and the second that `count` made from it
+                None                             each node made exactly one tuple from each input
     tuples      [("love", 101), ("sun", 3) ...]  the tuples themselves
-    mark        tags-0: 11, tags-1: 40           low water mark: the sender's later tuples have these offsets or higher
-    times       tags-0: 1398902400000            time mark: the sender's later tuples have this event time (ms) or later
+    mark        tags-0: 11, tags-1: 40           low water mark: the sender sends no more tuples with smaller offsets
+    times       tags-0: 1398902400000            time mark (ms): the sender sends no more tuples with earlier times
 
 The low water mark contains one offset for each partition. It promises that all later tuples of the sender come from
 records at or above these offsets. The receiver needs this mark to know when all tuples of a snapshot have arrived. A
@@ -97,7 +98,7 @@ class Payloads:
         return len(self.tuples)
 
     def ids(self) -> list[TupleId]:
-        """Return the identity of each tuple: its record's partition and offset, and the tuple's path and number."""
+        """Return the identity of each tuple: the partition, the offset, the node names and the number."""
         topic, partition = self.partition
         path = "/".join(self.path)
         numbers = self.numbers or [(0,) * len(self.path)] * len(self.tuples)

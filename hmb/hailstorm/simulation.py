@@ -94,9 +94,9 @@ class Hung:
     # A negotiator that hangs reads no new reports from the processors. `living` contains the old reports that this
     # negotiator knows. When the negotiator continues, it chooses its next step from these old reports.
     #
-    # While a negotiator hangs, a new negotiator replaces it. `living` is None until the new negotiator takes its first
-    # step. Just before this step, the simulation copies the reports of all running processors into `living`. The copy
-    # does not change later, so the old negotiator continues with old reports.
+    # Suppose that a negotiator hangs, and a new negotiator replaces it. Just before the new negotiator takes its first
+    # step, the simulation copies the reports of all running processors into `living`. Until then, `living` is None. The
+    # copy never changes, so the negotiator that hung continues with old reports.
     living: Mapping[str, Report] | None = None
 
 
@@ -234,7 +234,7 @@ class Simulation:
         self._take_results(participant)
 
     def _save(self, save: Save) -> None:
-        """Take the next step of a save: first store the state, and in a later step notify the processor."""
+        """Take one step of `save`: if the state is not stored yet, store it; otherwise notify the processor."""
         name, clock = save.participant.name, save.request.clock
         machine = save.machine
         if save.is_stored:

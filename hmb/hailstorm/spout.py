@@ -1,8 +1,8 @@
 """The spout: the node that turns the records of a topic into tuples.
 
 A topology declares one `Spout` for each topic that it reads. At run time, each partition of the topic has its
-own spout processor. Each processor stores one position: how far it has read its partition. A snapshot needs
-such a position for every partition. So the clock of a snapshot contains one offset for each partition.
+own spout processor, which stores the next offset to read. A snapshot contains one such offset for each
+partition. These offsets together are the *clock* of the snapshot.
 
 The function `convert` makes one tuple from one record. If the topology does not need a record, `convert`
 returns None. After a crash, a replay calls `convert` again for the same record. So `convert` must be pure: for
@@ -12,10 +12,12 @@ By default, a spout reads only committed records (`isolation_level`). Suppose th
 of an open transaction, and that the producer then aborted the transaction. The bolts would already have counted
 the records, and could not remove them from their counts.
 
-If `convert` raises an exception for a record, the topology stops, because a count that silently leaves records out is
-wrong. If `dead_letters` names a topic, the spout does not stop, but sends the record to this topic, and continues. The
-headers of the sent record (the dead letter) contain the origin of the record and the error. A replay sends the record
-again, so the dead-letter topic can contain it more than once.
+If `convert` raises an exception for a record, the topology stops. If it continued, its results would lack this record,
+and the user would not notice.
+
+If `dead_letters` names a topic, the topology does not stop. Instead, the spout sends the record to this topic. The
+headers of the sent record contain the error and the origin of the record. A replay sends the record again, so the topic
+can contain it more than once.
 
 Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives only the value of a record. `convert`
 receives the whole record, so it can use the key, the headers and the timestamp.

@@ -10,7 +10,8 @@ has one processor for each partition of its topic. The user sets the number of p
     topology.bolt("topn", local_top, after="count", parallelism=2)
     topology.sink("console", Sink(print), after="topn")
 
-In the example `trending`, the topic `hashtags` has 2 partitions, so the nodes run as these processors:
+In the example `trending`, the topic `hashtags` has 2 partitions, so the spout `tags` has 2 processors. The
+other nodes have `parallelism` processors (by default 1):
     tags               tags-0 tags-1
     count              count-0 count-1 count-2
     topn               topn-0 topn-1
@@ -260,13 +261,13 @@ class Processor:
 
 
 class Processors:
-    """The processors that a topology has for the partitions that its topics have now.
+    """The processors of a topology, for the present partitions of its topics.
 
-    Each field is a dict, written as key -> value:
+    A tuple belongs to the partition of its record. Each field is a dict, written as key -> value:
     by_name        name of a processor -> the processor; the dict is in topological order
     followers      name of a node -> the nodes to which this node sends its tuples
-    upstreams      name of a processor -> an inner dict for the tuples that it receives:
-                   partition of the tuples -> the names of the processors that send these tuples
+    upstreams      name of a processor P -> a second dict:
+                   partition -> the names of the processors that send tuples of this partition to P
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
@@ -309,7 +310,7 @@ class Processors:
         return {partition: frozenset(names) for partition, names in found.items()}
 
     def named(self, name: str) -> Processor:
-        """Return the processor with this name. If there is no such processor, raise TopologyError with all names."""
+        """Return the processor with this name. Raises TopologyError if the topology has no such processor."""
         if name not in self.by_name:
             raise TopologyError(f"{self.topology.name} has no processor {name!r}; it has {', '.join(self.by_name)}")
         return self.by_name[name]

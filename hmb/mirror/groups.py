@@ -34,7 +34,7 @@ from hmb.protocol.topics import TopicPartition
 # The mirror translates some committed offsets by counting records. If the records are spread over more than this number
 # of offsets, the mirror does not count them, because counting would delay the copy.
 MAX_COUNTED_OFFSETS = 200_000
-# `OffsetTranslator` remembers at most this number of offsets that it has translated by counting records.
+# To translate some offsets, `OffsetTranslator` counts records. It remembers at most this number of results.
 MAX_REMEMBERED_COUNTS = 10_000
 
 

@@ -1,16 +1,16 @@
-"""Writes MirrorMaker 2's own topics, checkpoints and heartbeats, in MirrorMaker 2's format.
+"""Writes heartbeats and checkpoints to two topics, in the same format as Kafka's MirrorMaker 2.
 
 Programs that move a consumer to another cluster often use Kafka's class RemoteClusterUtils. This class reads
-two kinds of topics that MirrorMaker 2 writes. HMB's mirror also writes these topics if it names the copies of
-topics like MirrorMaker 2 does: `orders` of the cluster `east` becomes `east.orders`. For example, a mirror from
-`east` to the cluster `west` writes:
+two topics that MirrorMaker 2 writes. HMB's mirror writes the same topics if its copies have MirrorMaker 2's
+names: the copy of `orders` from the cluster `east` is `east.orders`. For example, a mirror from `east` to the
+cluster `west` writes:
     cluster  topic                         a record contains
     west     east.checkpoints.internal     a group, a partition at `west`, the group's offset in both clusters
     east     heartbeats                    the names of both clusters, and the time
 
-A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` at `west`. The
-name of the copy shows a program at `west` that a mirror copies from `east`. The time in the last record shows whether
-this mirror still works.
+A mirror from `east` to `west` copies the topic `heartbeats` of `east` to the topic `east.heartbeats` at `west`. From
+the name of this topic, a program at `west` can see that a mirror copies topics of `east`. The time in the topic's last
+record shows whether the mirror still works.
 
 The records of MirrorMaker 2 have these formats. All numbers are big endian. A text is its length (int16) and its UTF-8
 bytes:
@@ -87,9 +87,9 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 def heartbeat(aliases: Aliases, now: int) -> Record:
     """Return the heartbeat record that a mirror writes into its source cluster. `now` is the time in ms.
 
-    The key contains the names of both clusters. The first name is the target of the mirror, and the second name is its
-    source. For example, a mirror that copies from `east` to `west` writes the key (`west`, `east`). MirrorMaker 2 has
-    the same order, although it calls the first name "source cluster", and the second name "target cluster".
+    The key contains two names: the mirror's target cluster, and then its source cluster. For example, a mirror
+    that copies from `east` to `west` writes the key (`west`, `east`). MirrorMaker 2 writes the same key. However,
+    its format names the field with `west` "source cluster", and the field with `east` "target cluster".
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

@@ -1,4 +1,4 @@
-"""Determines the names of topics in a copy, and the topics that a mirror never copies.
+"""Determines which topics a mirror copies, and which names the copies get at the target.
 
 By default, a copy has the same name as its topic. The mirror can also name copies like Kafka's MirrorMaker 2:
 the copy of topic `orders` from cluster `east` is `east.orders`. This name shows where the records come from. It

@@ -8,10 +8,10 @@ partition's first record.
 With each committed offset, the broker can store a short text. In this text, the mirror stores the *runs* of the
 partition. They show which source offsets correspond to which offsets of the copy (see `translation`).
 
-Suppose that a mirror uses no transactions, and writes records to the target. Before it commits its position, it
-crashes. When the mirror starts again, it reads the records of the copy after the committed position. It
-compares them with the next records of the source, and skips all equal records, because they are already copied:
-    source          a  b  c  d  e  f  g        committed position: c
+A mirror without transactions can crash after it has written records, but before it has committed its position.
+In the next example, the committed position is the offset of c, and the mirror has already written c, d and e.
+When the mirror starts again, it compares the records from c on in both clusters, and skips the equal records:
+    source          a  b  c  d  e  f  g        committed position: the offset of c
     copy            a  b  c  d  e              equal: c, d, e; the mirror continues with f
 
 If another program has written into the copy, a record of the copy differs from the next record of the source.

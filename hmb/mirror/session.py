@@ -230,10 +230,9 @@ class Mirror:
         self._report_translated(it, run.source)
 
     def _report_translated(self, it: MirroredPartition, offset: int) -> None:
-        """Tell the user once for each partition if its records get new offsets in the copy.
+        """Inform the user once for each partition if the copy gets other offsets than the source.
 
-        `it` is the partition. From the source offset `offset` on, the offsets in the copy can differ from the offsets
-        at the source.
+        The parameter `it` is the partition. From the source offset `offset` on, the two offsets of a record can differ.
         """
         if not it.keeps_offsets and it.source not in self._translated:
             self._translated.add(it.source)

@@ -49,7 +49,7 @@ class Fetched(NamedTuple):
 
 @dataclass(slots=True)
 class _Leader:
-    """A broker of the source, and the partitions that it leads. The next Fetch lists them in this order."""
+    """A broker of the source, and the partitions that it leads, in the order of the next Fetch request."""
 
     connection: Connection
     partitions: list[TopicPartition] = field(default_factory=list)

@@ -111,10 +111,10 @@ def _create(target: Admin, topic: NewTopic) -> None:
 
 
 def _grow(target: Admin, there: TopicDescription, wanted: int) -> None:
-    """Add the missing partitions to a copy. Raises MirrorError if the copy has more partitions than its source.
+    """Add the missing partitions to a copy. The number of partitions must be the same in both clusters.
 
-    If the copy had more partitions than its source, a producer at the target would choose another partition for a key
-    than a producer at the source.
+    A producer uses this number when it chooses the partition for a key. Raises MirrorError if the copy has more
+    partitions than its source.
     """
     if len(there.partitions) > wanted:
         raise MirrorError(

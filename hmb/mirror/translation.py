@@ -16,9 +16,11 @@ A partition *keeps* its offsets if each record has the same offset in the copy a
 partition has only one run, and the first record of this run has the same offset on both sides.
 
 If the mirror writes in transactions, the target cluster writes a marker to the copy after each transaction. The marker
-has an offset in the copy, but there is no such marker at the source. So each marker ends a run. A partition could
-therefore have thousands of runs. As soon as it has more than MAX_RUNS runs, the mirror forgets every second run in the
-older half of the list. Each forgotten run leaves a *gap* between two other runs.
+uses an offset in the copy, but not at the source. The next record therefore begins a new run, and a partition can have
+thousands of runs.
+
+As soon as a partition has more than MAX_RUNS runs, the mirror forgets every second run in the older half of the list.
+Each forgotten run leaves a *gap* between two other runs.
 
 In a gap, the mirror no longer knows which source offset belongs to which offset in the copy. To translate a
 committed offset in a gap, the mirror counts the records from the start of the gap to this offset at the source.
@@ -102,7 +104,7 @@ class Translation:
         return last.target + last.length
 
     def add(self, source: int, target: int, length: int) -> None:
-        """Store that `length` records are copied. `source` and `target` are the offsets of the first record."""
+        """Add `length` copied records. `source` and `target` are the offsets of the first of these records."""
         last = self._runs[-1]
         if not last.length and len(self._runs) == 1:
             self._runs = [CopiedRun(source, target, length)]

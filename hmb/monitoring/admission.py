@@ -99,11 +99,10 @@ class Admission:
     def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
         """Return whether the reader of a stream still has access. If not, the server ends the stream.
 
-        A reader with a session has access until the session ends. The password of a reader without a session (header
-        `Authorization: Basic`) is checked only at the start of the stream, so this reader keeps access.
-
-        A reader without a user name loses access when the server begins to require a login. The owner's token still
-        gives access.
+        - A reader with a session keeps access until the session ends.
+        - A reader with a password (header `Authorization: Basic`) keeps access until the stream ends.
+        - A reader with the token of the broker's link keeps access until the server requires a login.
+        - A reader with the owner's token (from a file in the data directory) always keeps access.
         """
         if reader.user is None:
             return not self.requires_login or is_equal(proofs.given_token, self.owner_token)

@@ -5,8 +5,8 @@ and transactions, the server for its connections. No lock covers all parts at on
 its data, this data can change before the next part answers. The data of two parts can therefore be some
 milliseconds apart.
 
-For example, suppose that an offset commit arrives while `collect` runs. Then the count of OffsetCommit requests in the
-state may include this commit, although the group's position in the same state is still the old one.
+For example, `collect` reads the position of a consumer group. The group then commits a new position. After this,
+`collect` reads the number of OffsetCommit requests. This number includes the commit, but the group's position is old.
 
 Cost: `collect` takes about 15 us for each segment. Sometimes, it must also read the header of a batch from a
 file. This happens for each segment whose first batch is not in memory. It also happens for each partition that

@@ -362,7 +362,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_unspecified(host: str) -> bool:
-    """Return whether `host` means all addresses of this computer, such as 0.0.0.0."""
+    """Return whether `host` (for example "0.0.0.0") means all addresses of this computer."""
     try:
         return not host or ip_address(host).is_unspecified
     except ValueError:

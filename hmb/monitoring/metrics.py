@@ -34,7 +34,7 @@ SMALL = 100_000  # The text format writes smaller integers without an exponent.
 
 
 class StateCollector(Collector):
-    """Makes Prometheus metrics from the state of the broker. The function `collect` returns this state."""
+    """Makes Prometheus metrics of a broker. `__init__` takes a function that returns the broker's state."""
 
     def __init__(self, collect: Callable[[], BrokerState]) -> None:
         self._collect = collect
@@ -89,7 +89,7 @@ def _number(value: float) -> str:
 
 
 def _escaped(value: str) -> str:
-    """Escape the characters of a label's value that have a meaning in the text format."""
+    """Escape backslashes, double quotes and newlines in the value of a label."""
     if "\\" in value or '"' in value or "\n" in value:
         return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
     return value

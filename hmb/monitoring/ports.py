@@ -1,8 +1,8 @@
 """The HTTP ports of a broker: its state, its page, its metrics and its health.
 
-The options `--state`, `--ui` and `--metrics` of `hmb broker` each open a port. If several options name the same
-address, they share one server. Every port also serves `/healthz`, which reports whether the broker accepts records. The
-port of the page also serves the state.
+The options `--state`, `--ui` (for the web page) and `--metrics` of `hmb broker` each open an HTTP port. Options with
+the same address share one port. Every port also serves `/healthz`, which reports whether the broker accepts records.
+The port of `--ui` also serves the state.
 
 The commands `hmb state`, `hmb top` and `hmb ui` must find the ports of a running broker. For these commands, the broker
 writes links to its state and to its page into a file in its data directory. The link to the state contains the *owner's
@@ -132,8 +132,8 @@ class MonitoringPorts:
     def start(self, broker: BrokerServer) -> None:
         """Start the HTTP servers. The broker must already be started.
 
-        Raises OSError if a file cannot be written. If other computers can reach the state or the page, users must log
-        in there. In this case, the method raises PublicAddressError if no user has a password.
+        Raises OSError if a file cannot be written. Raises PublicAddressError if other computers can reach the port for
+        the state or the port for the page, but no user of the broker has a password.
         """
         logins = Logins(broker)
         if self._public and not logins.has_passwords:
@@ -209,7 +209,7 @@ def _respond_metrics(current: Callable[[], BrokerState], request: HttpRequest) -
 
 
 def _respond_health(broker: BrokerServer, request: HttpRequest) -> HttpResponse:
-    """Respond with status 200 if each partition accepts records, and with status 503 and the reasons otherwise."""
+    """Respond with status 200 if all partitions accept records. If not, respond with 503 and the reasons."""
     problems = [f"{name}: {reason}" for name, log in broker.logs.items() if (reason := refusal(log)) is not None]
     if not problems:
         return HttpResponse(b"ok\n", TEXT)

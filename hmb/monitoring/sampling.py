@@ -69,7 +69,7 @@ class SampleRates:
 
 
 class Sampler:
-    """Takes samples of a broker in a thread, for rates and for the lags of groups."""
+    """Stores a broker's counters and the lags of its groups every INTERVAL seconds."""
 
     def __init__(self, sample: Callable[[], StateSample]) -> None:
         """Take the first sample. The method `start` starts the thread that takes the later samples.

@@ -18,11 +18,11 @@ A decoder reports the cost of a value by calling `ALLOWANCE.spend` with the numb
 or raise ProtocolError. Each thread has its own `spend`. By default, `spend` does nothing, so the memory is not
 limited. Clients use this default, because they trust their broker.
 
-While a thread of the broker handles a request, it uses another function as `ALLOWANCE.spend`.
-`Dispatcher.begin` (broker/dispatch.py) sets this function before it decodes the request, and restores the
-default function at the end. The decoders call this function with the size of each large value, and the function
-adds up the sizes. If the broker does not have enough free memory, the function waits. If the values of one
-request take too much memory, the function raises ProtocolError.
+By default, `ALLOWANCE.spend` does nothing. Before the broker decodes a request, `Dispatcher.begin`
+(broker/dispatch.py) replaces this default with a function that limits memory. The decoders call the function
+with the size of each large value. If the broker does not have enough free memory, the function waits. If the
+values of one request take too much memory, the function raises ProtocolError. At the end, `Dispatcher.begin`
+restores the default.
 
 The decoders find the function `spend` in the global object ALLOWANCE. The function could also be a parameter of each
 decoder, but a further parameter would make every decoder slower.
@@ -44,11 +44,11 @@ def pay_nothing(size: int) -> None:
 
 
 class _Allowance(threading.local):
-    """Stores a function `spend` for each thread. The function limits the memory that decoded messages take.
+    """Stores one function `spend` for each thread, to limit the memory that decoded messages take.
 
-    For a large value, a decoder calls the `spend` of its thread with a number of bytes: the memory that the value
-    takes. The decoder calls it before it allocates this memory. Only a string is decoded first. If the message
-    takes too much memory, `spend` can wait, or raise ProtocolError.
+    Before a decoder allocates memory for a large value, it calls `spend` with the size of the value in bytes. Only
+    for a string, it calls `spend` after decoding. If the message takes too much memory, `spend` can wait, or raise
+    ProtocolError.
     """
 
     spend: Spend = staticmethod(pay_nothing)

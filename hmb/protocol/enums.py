@@ -113,7 +113,7 @@ ISOLATION_LEVELS = {level.name.lower(): level for level in IsolationLevel}
 
 
 class CoordinatorType(IntEnum):
-    """The type of the key in a FindCoordinator request: it names a group, a transactional id or a share-partition."""
+    """Whether the key in a FindCoordinator request names a group, a transactional id or a share-partition."""
 
     GROUP = 0
     TRANSACTION = 1

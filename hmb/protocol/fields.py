@@ -1,7 +1,6 @@
 """Fields: how a message class declares its fields, with one line for each field.
 
-The line that declares a field contains Kafka's type of the field, the versions that have the field, and its default
-value:
+Each line declares the type of one field. It can also set the versions that have the field, and a default value:
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)
     topic_data: list[TopicProduceData] = t.array(TopicProduceData)
 

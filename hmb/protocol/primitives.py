@@ -346,8 +346,8 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
     """Return the codec of a struct that may be null.
 
-    The encoding begins with one byte. If this byte is 1, the struct follows. The value -1 stands for null, and in a
-    tagged field the value 0 stands for null.
+    The encoding begins with one byte. If this byte is 1, the struct follows. For null, the byte is 0 if
+    `tagged` is true, and -1 if `tagged` is false.
     """
     mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
@@ -372,10 +372,9 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The values of these three types begin with their length. For example, the string "ab" is encoded as its length, 2, and
-# the bytes of "ab". Older versions of a message encode a length in another way than newer versions. So SIZED contains
-# functions and not codecs. Each function takes a codec for the length, and returns a codec for the type. (A codec
-# encodes and decodes values.)
+# A codec encodes and decodes the values of one type. Encoded strings, byte strings and records begin with their length.
+# For example, the string "ab" begins with its length, 2. Older and newer versions of a message encode a length in
+# different ways. So each function in SIZED takes a codec for the length, and returns a codec for the type.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 # FIXED maps the name of a type to its codec. A codec encodes and decodes values. All encoded values of such a type have
 # the same size. For example, an int32 has 4 bytes.

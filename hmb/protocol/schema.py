@@ -163,11 +163,11 @@ class Struct:
 
     @classmethod
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
-        """Return the plan of one version: the fields of this version with their codecs, in the order of their bytes.
+        """Return the plan of one version: its fields and their codecs, in the order of encoding.
 
-        In a *flexible* version of a message, lengths are encoded in fewer bytes (KIP-482). For a message, `flexible` is
-        None, because its class declares which versions are flexible. For a struct inside a message, `flexible` says
-        whether the version of the message is flexible.
+        A *flexible* version of a message encodes lengths in fewer bytes (KIP-482). For a message, `flexible` is None,
+        because the message class declares its flexible versions. For a struct inside a message, `flexible` is True if
+        the version of the message is flexible.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """

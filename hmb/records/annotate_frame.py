@@ -7,9 +7,8 @@ these lines, among others:
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
 
-The module `protocol.annotate` yields one line for each field of a message, but only one line for all records of
-a partition. This module replaces the line with the records. For each record batch, it yields the lines of the
-module `records.annotate` instead.
+The module `protocol.annotate` yields only one line for all records of a partition. In place of this line,
+`annotate_frame` yields many lines: for each record batch, it yields the lines of the module `records.annotate`.
 
 Each byte of a frame is in exactly one line, even if the frame is damaged. For each problem in a frame, the
 functions of this module add a text to the list `problems`. If a batch has a wrong CRC or damaged records, the

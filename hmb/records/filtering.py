@@ -87,10 +87,10 @@ def keep_offsets(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
-    Before the call, the caller must check the batch with `keys_of`. No earlier compaction may have removed a record
-    from the batch. `offsets` must be in ascending order, and each record at these offsets must have a key.
+    The caller must check the batch with `keys_of` before the call. The batch must still contain all its original
+    records. The list `offsets` must be in ascending order, and the records at these offsets must have keys.
 
-    If a tombstone remains in the batch, and the batch has no delete horizon yet, it gets `delete_horizon` (ms).
+    If a tombstone remains, the new batch gets `delete_horizon` (ms), unless the old batch has a delete horizon.
     """
     if not offsets:
         return None
@@ -103,7 +103,10 @@ def keep_offsets(
 
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
-    """Return the records for which `keep` returns True, as slices of `data`. One slice contains adjacent records."""
+    """Return the records for which `keep` returns True, as slices of `data`.
+
+    Neighbouring records share one slice.
+    """
     view, count, newest, has_tombstones = memoryview(data), 0, -INT64_MAX, False
     parts: list[memoryview] = []
     start = end = 0  # positions of adjacent records that are not in `parts` yet

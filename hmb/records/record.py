@@ -12,10 +12,10 @@ oldest format, a message v0 takes 26 bytes more.) A record has this layout:
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
 For example, the second record of a batch has the key "k" and the value "ab", and was created 5 ms after the first
-record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value. For example, the length
-10 is stored as 20, which is 14 in hexadecimal. The record has these bytes, in hexadecimal:
-    14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
-    length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
+record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value. For example, 9 bytes
+follow the length. The length 9 is stored as 18, which is 12 in hexadecimal. The record has these bytes, in hexadecimal:
+    12 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
+    length 9, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 
 The folder `legacy` describes the layouts of messages v0 and v1, which are older than record batches. The decoders of
 messages also return objects of the class `Record`.

@@ -3,7 +3,7 @@
 Kafka's settings often name a store in the format PKCS12 or JKS, because Java's program `keytool` writes these two
 formats. Python's TLS library reads PEM text only, so HMB converts the store each time that it loads the store:
     PKCS12    a standard format (RFC 7292); the program `openssl` converts it
-    JKS       Java's own old format; the package pyjks reads it, which the extra `hmb[jks]` installs
+    JKS       Java's own old format; HMB reads it with pyjks, a package from the extra `hmb[jks]`
 
 Other users of the computer can see the arguments of a running program. HMB therefore passes the password to `openssl`
 through standard input, and neither the password nor the decrypted key is ever an argument.

@@ -94,7 +94,7 @@ def narrowed(
     isolation_level: int,
     max_lateness: float | None,
 ) -> list[OffsetRange]:
-    """Return the offset ranges without the parts in which no record can match the filters.
+    """Return only the parts of the offset ranges in which a record can match the filters.
 
     `max_lateness` is the value of the option maxLateness in seconds, or None if the option is not set. Raises
     KafkaError or ConnectionFailed if a broker cannot look up the offsets of a time.

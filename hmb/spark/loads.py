@@ -41,9 +41,9 @@ these files needs no special code. Spark, pandas and Arrow read the name `run=N`
 three ignore files and folders whose names start with `_`. For example, this line reads all runs:
     spark.read.parquet(DIR)
 
-The files of a load have the same columns as the data source, including `headers`. If retention deletes a record before
-the load has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues
-without the record.
+The function `load` writes Parquet files with the same columns as the data source, including `headers`. If
+retention deletes a record before `load` has read the record, `load` fails. With the option
+failOnDataLoss=false, `load` logs a warning and continues without the record.
 
 Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses all other
 URIs, such as `hdfs://...` and `s3a://...`, for two reasons. First, a load locks DIR, and this lock works on one machine

@@ -101,10 +101,10 @@ def partitions_of(
 
 
 def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[TopicMetadata]:
-    """Fetch the newest metadata of topics, because partitions may have been added to a topic.
+    """Fetch the newest metadata of the topics in `names`, because a topic can get new partitions.
 
-    `known` contains partitions that existed earlier. If one of their topics has been deleted, leave it out. If any
-    other topic does not exist, raise KafkaError.
+    If a topic does not exist, but `known` contains one of its partitions, the topic was deleted. The function then
+    leaves the topic out. If `known` has no partition of a missing topic, the function raises KafkaError.
     """
     found, may_be_deleted = [], {partition.topic for partition in known}
     for name in names:

@@ -204,7 +204,7 @@ def _columns(options: _Given) -> tuple[str, ...]:
 
 
 def loaded_options(given: Mapping[str, str]) -> SourceOptions:
-    """Parse and check the options at a time when the query can still become a batch query or a streaming query.
+    """Parse and check the options before it is known whether the query is batch or streaming.
 
     Some options are valid in only one kind of query. Raises OptionError if the options are valid in neither kind.
     """

@@ -38,9 +38,9 @@ cannot notice the change from the log end offset. Instead, it compares topic ids
 The reader can do this only while the query runs. With failOnDataLoss=false, the query logs a warning and
 continues at the same offset. Spark's Kafka connector does not check topic ids.
 
-In this case, the new log is not shorter than the part of the old log that the query has read. The query therefore
-does not go back to offset 0 of the new topic. The reason is that Spark can repeat a batch, and the repeated batch
-must contain the same records.
+For example, a query has read the offsets 0 to 99 of a topic. The topic is deleted and created again, and soon
+has 150 records. With failOnDataLoss=false, the query continues at offset 100 of the new topic. It does not
+start again at offset 0, because a batch that Spark repeats must contain the same records.
 
 Suppose that the checkpoint contains a batch with the offsets 100 to 149, and that the topic is created again.
 If the reader went back to offset 0, it would read the offsets 0 to 149 of the new topic. After a crash, Spark
@@ -165,11 +165,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Tell the reader that the query must end when it has read all records that are available now.
+        """Make the query end when it has read all records that are available now.
 
-        With Trigger.AvailableNow, Spark calls this method before the first batch. The method only sets a flag. To find
-        the offsets at which the query ends, the reader must know which partitions the query has read before. Spark
-        passes them to `latestOffset`, so the first call of `latestOffset` finds these offsets.
+        With Trigger.AvailableNow, Spark calls this method before the first batch. The method only sets a flag. The
+        first call of `latestOffset` then finds the offsets at which the query ends.
         """
         self._is_available_now = True
 

@@ -119,8 +119,8 @@ def _read_until_lost(
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
     """Yield the records as Arrow batches, up to the end of the range or up to the first deleted record.
 
-    The return value of the generator is None if it has read the whole range. Otherwise it is the part of the range
-    that the generator has not read, because records were deleted.
+    If the generator has read the whole range, it returns None. If records of the range were deleted, it returns the
+    unread part of the range.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
     settings["security"] = options.security

@@ -49,12 +49,12 @@ Read the modules of this folder in this order:
 - `log_manager`        all logs of a data directory
 - `recovery/`          checks and repairs logs after a kill, a power cut or damage
 
-You can skip these modules in a first reading:
+On a first reading, you can skip these modules:
 - `config`             the settings of a log
 - `batches/`           checks and changes batches before the append; docs/tour/produce.md explains `validation`
 - `producer_state`     stores the idempotent producers and the open transactions of a log
 - `transaction_index`  stores the aborted transactions of a segment
-- `log_producers`      gives threads that do not append batches access to the state of the producers
+- `log_producers`      the state of a log's producers, for threads that do not append batches
 - `cleanup/`           deletes and replaces segments
 - `compaction/`        removes a record if a later record has the same key
 - `state/`             small files of the data directory, for example its lock and its manifest
@@ -62,7 +62,7 @@ You can skip these modules in a first reading:
 - `clock`              the functions from which a broker reads the time
 - `watchers`           lets fetches wait for new records
 - `failure_isolation`  ensures that an error in one log does not stop the work on other logs
-- `events`             remembers the last events of a broker, for example deleted segments
+- `events`             stores the last events of a broker, for example deleted segments
 - `dump/`              shows the files as text, for `hmb dump-log` and `hmb index-inspect`
 
 Source: Juchli and Wolf's thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.

@@ -6,10 +6,10 @@ not read the system's clock. Instead, they call the two functions of the broker'
 returns the milliseconds since 1970, and `monotonic_ms` returns a time (ms) that never goes back. For example, the
 broker passes its function `now_ms` to each log.
 
-When a test moves the clock forward, the broker deletes expired records and committed offsets, and aborts transactions
-that last too long. But a thread that waits, for example for new records, measures the real time. Otherwise, moving the
-clock would end its wait too early, and clients would lose their connections. This table shows which clock the broker
-uses for each purpose:
+A test can move the clocks `now_ms` and `monotonic_ms` forward. The broker then deletes expired records and
+committed offsets, and aborts transactions that last too long. But a thread that waits, for example for new
+records, uses `time.monotonic`, which a test does not move. Otherwise, the wait would end too early, and clients
+would lose their connections. The next table shows which of four clocks the broker uses for each purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
                        tombstones, the expiry of idle producers, transactions, transactional ids and committed offsets
@@ -18,8 +18,11 @@ uses for each purpose:
     time.monotonic     how long a Fetch request waits for records, the deadlines of requests and connections, the time
                        limit for stopping a broker, the intervals of background tasks, the rate of compaction and its
                        pause after an error
-    the system's time  the removal of unused fetch sessions; the first producer id, if the file with the next producer
-                       id is lost or damaged (the time in ms is greater than all assigned ids)
+    the system's time  the removal of unused fetch sessions, the first producer id after the loss of the file with the
+                       next producer id
+
+If the file with the next producer id is lost or damaged, the broker takes the system's time in ms as the first
+id. This number is greater than all assigned ids.
 
 Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
 (ms). The segment expires when `now_ms` returns more than 604,801,000.

@@ -1,4 +1,4 @@
-"""The last events of a broker, for a user who wants to know what has happened: a rebalance, a roll, a deleted segment.
+"""The last events of a broker, for example a rebalance, the start of a new segment, or a deleted segment.
 
 Log messages also show what has happened, but only if logging was switched on before the event. So the broker always
 keeps its last 1,000 events in memory, which takes at most 0.4 MB. For example, a broker deletes two segments. The

@@ -14,10 +14,13 @@ For example, a sync takes 5 ms. With one sync for each batch, the log accepts at
 producers wait at the same time, one sync covers 50 batches, and the log accepts up to 10,000 batches a second.
 
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written
-them. After a crash, the broker checks all batches of the active segment. If the manifest (a list of all
-segments) is missing, the broker also checks each other segment that ends after the recovery point. If it finds
-damaged batches below the recovery point, it restores or replaces them. If the active segment has damaged bytes
-at or above the recovery point, the log ends before these bytes (recovery/repair.py).
+them.
+
+After a crash, the broker checks all batches of the active segment. If the manifest (a list of all segments) is
+missing, the broker also checks the older segments that end after the recovery point.
+
+If the broker finds damaged batches below the recovery point, it restores or replaces them. If the active
+segment has damaged bytes at or above the recovery point, the log ends before these bytes (recovery/repair.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and

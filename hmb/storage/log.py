@@ -264,9 +264,9 @@ class Log:
     ) -> LogAppendInfo | None:
         """Write batches to the active segment, and wake waiting fetches. The caller holds the log's lock.
 
-        If the active segment is full, the log starts a new one. The full segment must be on disk first, because
-        otherwise a power cut could destroy its records, but not the later records. If it is not on disk yet, write
-        nothing and return None. The caller then releases the lock, syncs the log, and calls this method again.
+        If the active segment is full, the log starts a new one. The full segment must be on disk first, because a power
+        cut could otherwise leave a gap before the new records. If it is not on disk yet, the method writes nothing and
+        returns None. The caller then releases the lock, syncs the log, and calls this method again.
         """
         if self.refusal is not None:
             raise self.refusal

@@ -224,10 +224,11 @@ class LogManager:
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> trash.Deletion:
         """Delete logs by renaming their directories. `names` maps the name of each log to its topic id.
 
-        A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it
-        has renamed the other directories of the topic, it renames them at its next start (trash.py). If the first
-        directory of a topic cannot be renamed, the topic is not deleted. Raises OSError if the data directory cannot be
-        synced.
+        When the method has renamed one directory of a topic, the topic is deleted. If the broker stops before it has
+        renamed the topic's other directories, it renames them at its next start (trash.py).
+
+        If the method cannot rename the directory of a topic's first log in `names`, the topic is not deleted. Raises
+        OSError if the data directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()

@@ -1,8 +1,8 @@
 """The segments of a log, in the order of their offsets. The last one is the active segment.
 
-When retention or compaction removes a segment from the log, the log renames the segment's files at once. So the broker
-does not load the segment at its next start. The log deletes the files `file.delete.delay.ms` later, because a fetch may
-still read from these files.
+When retention or compaction removes a segment from the log, the log immediately renames the segment's files. So
+the broker does not load the segment at its next start. A fetch may still read from these files, so the log
+deletes them only after the time `file.delete.delay.ms`.
 
 Source: Kafka's `LogSegments`.
 """

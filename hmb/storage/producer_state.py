@@ -36,8 +36,8 @@ Kafka, `producer.id.expiration.ms` sets this time, and 24 hours is its default. 
 users need another value. With a shorter time, a producer that pauses can write duplicates. With a longer time, a broker
 with many short-lived producers needs more memory.
 
-The log measures the 24 hours with the broker's clock. It does not use the timestamps in the batches, because a
-client may set them to any value, for example to last year.
+To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
+the timestamps in the batches, because a client may set a timestamp to any value.
 
 A batch on disk does not contain the time at which the broker appended it. After a start, the broker therefore uses its
 start time as the append time of all these batches. This time may be too late, but never too early. So the log never
@@ -47,8 +47,9 @@ A batch with the transactional bit belongs to a transaction. If the producer has
 the batch opens one. A marker with the producer's id ends the transaction (records/control.py). If the marker aborts the
 transaction, the log adds an entry to the transaction index.
 
-Records are *unstable* from the first record of an open transaction on, because this transaction may still abort. The
-*last stable offset* is the offset of the first unstable record, or the high watermark if no transaction is open.
+An open transaction may still abort. The records from its start to the end of the log are therefore *unstable*.
+The *last stable offset* is the first offset of the oldest open transaction, or the high watermark if no
+transaction is open.
 
 After a crash, the broker rebuilds the state of the producers from the batches of the log. To avoid reading all batches,
 it first loads a *snapshot*: a file with an earlier copy of this state. The broker then reads only the later batches.
@@ -139,8 +140,8 @@ class ActiveProducer(NamedTuple):
 class LastBatch(NamedTuple):
     """The last batch of a producer. It contains the producer's last sequence number, so compaction must keep it.
 
-    The last record of the batch is at `last_offset`. If the producer has not written a batch with the epoch
-    `epoch`, `last_offset` is -1. Compaction then keeps the transaction marker that has this epoch.
+    The last record of the batch is at `last_offset`. If the log has only a transaction marker with the producer's
+    newest epoch, `last_offset` is -1. Compaction then keeps this marker.
     """
 
     last_offset: int
@@ -188,8 +189,8 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            # A client must not write a batch with a producer id but without sequence numbers. So the broker itself
-            # writes this batch. The batch contains committed offsets, and the broker never sends it again.
+            # Only the broker itself writes batches with a producer id but without sequence numbers. They contain
+            # committed offsets. The broker writes each of them only once, so this batch is not a duplicate.
             return None
         expected = 0
         if epoch == producer.epoch:

@@ -243,12 +243,12 @@ class Segment:
     def _check_entry(self, entry: OffsetPosition, first: tuple[int, Batch] | None, end: int) -> None:
         """Raise CORRUPT_MESSAGE if an entry of the offset index does not match the log.
 
-        `first` is the batch at the entry's position. HMB writes the last offset of this batch into the entry. Kafka may
-        write the last offset of a later batch. The entry is therefore wrong if its offset is below the last offset of
-        `first`. It is also wrong if this last offset is below the segment's `base_offset`.
+        `first` is the batch at the entry's position. For example, its last offset is 109. HMB writes 109 into the
+        entry, but Kafka may write the last offset of a later batch. So the entry matches if its offset is 109 or
+        greater. The offset 109 must also not be below the segment's `base_offset`.
 
         The caller reads the file only up to the position `end`. `first` is None if the entry's position is not before
-        `end`. In this case, the entry is correct only if its position is equal to `end`.
+        `end`. In this case, the entry matches only if its position is equal to `end`.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
             raise corrupt_message(f"not the batch with offset {entry.offset}")

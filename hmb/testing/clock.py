@@ -62,8 +62,8 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-# While `advance` moves the clock, a periodic task waits between two runs. The wait is the time by which `advance` must
-# still move the clock, divided by PARTS, but at least the task's usual interval.
+# For example, `advance` must still move the clock by 40 hours. A periodic task then waits 2 hours for its next run: 40
+# hours divided by PARTS. The wait is at least the task's usual interval.
 PARTS = 20
 MS = timedelta(milliseconds=1)
 

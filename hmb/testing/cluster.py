@@ -4,23 +4,23 @@ In a Kafka cluster, a client sends the requests for a partition to the leader of
 leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks which node is the new leader. A test with
 one broker never runs this part of a client.
 
-To its clients, a `SimulatedCluster` looks like a cluster. In reality, all nodes are one broker with one set of logs,
-and nothing is replicated. The broker has one listener for each node. The listener that receives a request shows which
-node the client has chosen. The broker's handlers are wrapped in functions that then return the response of this node:
+To its clients, a `SimulatedCluster` looks like a cluster. In reality, all nodes are one broker with one set of
+logs, and nothing is replicated. The broker has a separate port for each node. A request to port 40002 is a
+request to node 1, so the broker answers as node 1 would:
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+
 
 Each node answers as a node of a real cluster would:
 - The responses to Metadata and DescribeCluster list the running nodes.
-- At first, the leader of partition P is the node P modulo the number of nodes. For example, of three nodes, node 1
-  leads partition 4. A test can call `move_leader` to choose another leader.
-- If a node does not lead a partition, it returns NOT_LEADER_OR_FOLLOWER for this partition. This applies to Produce,
-  Fetch, ListOffsets and OffsetForLeaderEpoch.
-- The running node with the lowest number is the coordinator of all groups and transactions. The other nodes return
-  NOT_COORDINATOR.
-- A stopped node leads no partition. Its port still accepts connections, but the node closes a connection as soon as it
-  receives a request.
+- In a cluster of three nodes, node 0 at first leads partitions 0, 3, 6 and so on. Node 1 leads partitions 1, 4,
+  7 and so on. A test can call `move_leader` to choose another leader.
+- If a node does not lead a partition, it returns NOT_LEADER_OR_FOLLOWER for this partition. This applies to
+  Produce, Fetch, ListOffsets and OffsetForLeaderEpoch.
+- The running node with the lowest number is the coordinator of all groups and transactions. The other nodes
+  return NOT_COORDINATOR.
+- A stopped node leads no partition. Its port still accepts connections, but the node closes a connection as
+  soon as it receives a request.
 
 Limits: the simulated cluster differs from a real one in three ways. All nodes share the same logs, so a change of the
 leader never loses records. The leader epoch of a partition never changes. And each partition has all nodes as its

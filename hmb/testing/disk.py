@@ -12,9 +12,9 @@ checks the path of this file. The fault applies only if the file is in the data 
 for one topic applies only to files in the directories of this topic. `DiskFaults` learns the path of the data
 directory when the broker starts for the first time. Before this start, the faults of the broker have no effect.
 
-Limits: faults change only writes and syncs of the log's files. Reads never fail: the broker reads most records with the
-system call `sendfile`, which `DiskFaults` does not replace. Faults of the disk need Linux, because the path of an open
-file comes from /proc/self/fd.
+Limits: faults change only writes and syncs of the log's files. Reads never fail: the broker reads most records
+with the system call `sendfile`, which `DiskFaults` does not replace. `DiskFaults` works only on Linux, because
+it finds the path of an open file in /proc/self/fd.
 
 If a fault makes a sync fail, the log refuses writes until the next start of the broker. The log does the same when a
 real disk fails.
@@ -176,9 +176,9 @@ class DiskFaults:
     def corrupt(self, topic: str, offset: int = 0, partition: int = 0) -> None:
         """Damage the batch that contains `offset`: change one byte, so that the CRC of the batch is wrong.
 
-        If a fetch begins with an earlier batch, the client receives the damaged batch, and detects the wrong CRC. If
-        several fetches begin with the damaged batch, the broker checks the batch at some of them, and detects the
-        damage. It then replaces the batch by an empty batch, and returns the following batches.
+        A client that receives the damaged batch detects the wrong CRC. The broker counts the fetches that begin at each
+        offset, and checks the batch at fetch 2, 4, 8, and so on. If the check finds the damage, the broker replaces the
+        batch by an empty batch, and returns the following batches.
 
         Raises BrokerNotRunning if the broker is not running. Raises KafkaError with UNKNOWN_TOPIC_OR_PARTITION if the
         partition does not exist, and with OFFSET_OUT_OF_RANGE if no batch contains `offset`.

@@ -200,7 +200,7 @@ class Broker:
         return list(self._requests)
 
     def forget_requests(self) -> None:
-        """Stop the recording of requests, and remove all requests from the record."""
+        """Stop the recording of requests, and delete all recorded requests."""
         self._requests.stop()
         self._requests.clear()
 

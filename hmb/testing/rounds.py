@@ -1,4 +1,4 @@
-"""Retention and compaction on demand: a test starts both itself, instead of waiting for the broker.
+"""Retention and compaction on demand: a test calls a function, instead of waiting for the broker.
 
 A broker runs retention every 5 minutes, and looks every 15 seconds for a log to compact. A test cannot wait so long.
 The test calls `run_retention` or `compact`, which return what they have deleted.

@@ -1,8 +1,8 @@
 """The security of an embedded broker: `hmb.Broker(users={"alice": "secret"}, tls=True)`.
 
-The users of an embedded broker log in with SCRAM-SHA-256 or SCRAM-SHA-512. For TLS, each broker gets certificates of a
-new private authority (hmb/security/certificates.py). The certificates are in a temporary directory, which is deleted
-with the broker.
+The users of an embedded broker log in with SCRAM-SHA-256 or SCRAM-SHA-512. For TLS, each broker gets its own
+certificate authority and certificates (hmb/security/certificates.py). The certificates are in a temporary
+directory, which is deleted with the broker.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROTOCOLS = {
 
 
 class Secured:
-    """The users and the certificates of one embedded broker. Without users and TLS, this object changes nothing."""
+    """The users and certificates of one embedded broker, and the settings that the broker needs for them."""
 
     def __init__(self, passwords: Mapping[str, str], host: str, port: int, *, tls: bool) -> None:
         """Create the broker's certificates if `tls` is true. `passwords` contains the password of each user.

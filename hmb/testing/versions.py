@@ -36,7 +36,7 @@ TABLE = Path(__file__).with_name("kafka_versions.json")
 
 
 def kafka_versions(release: str) -> Mapping[ApiKey, range]:
-    """Return the API versions that both a release of Kafka and HMB support.
+    """Return the API versions that HMB has in common with a release of Kafka.
 
     `release` is a text such as "2.8". The function also accepts a patch release such as "2.8.1", and treats it as
     "2.8". Raises ConfigError if the release is unknown. The error message lists all known releases.

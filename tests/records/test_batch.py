@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hmb.records.record as record_module
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, iter_batches, parse_batch, read_records
 from hmb.records.changed_batch import with_codec, with_log_append_time
@@ -24,6 +25,12 @@ def test_round_trip(codec: Codec, records: list[Record]) -> None:
     assert batch.base_timestamp == records[0].timestamp
     assert batch.max_timestamp == max(record.timestamp for record in records)
     assert batch.records_count == len(records)
+
+
+def test_the_example_of_a_record_has_the_bytes_of_its_docstring() -> None:
+    example = next(line for line in (record_module.__doc__ or "").splitlines() if line.startswith("    12 | 00"))
+    encoded = record_module.encode_records([Record(offset=1, timestamp=5, key=b"k", value=b"ab")], 0, 0)
+    assert bytes.fromhex(example.replace("|", "")) == encoded
 
 
 def test_the_header_byte_by_byte() -> None:

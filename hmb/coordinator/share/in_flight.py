@@ -57,12 +57,12 @@ class Run(NamedTuple):
         return self.last - self.first + 1
 
     def continues(self, other: Run) -> bool:
-        """Return whether this run and the next run `other` differ only in their offsets, so both can be one run."""
+        """Return whether the next range of records, `other`, differs from this range only in the offsets."""
         return other._replace(first=self.first, last=self.last) == self
 
 
 class StateBatch(NamedTuple):
-    """Neighboring records with the same delivery state and count, in the form that `__share_group_state` stores."""
+    """A range of records with the same state and number of deliveries, as `__share_group_state` stores it."""
 
     first: int
     last: int
@@ -291,10 +291,10 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return the changes since the previous call that the share coordinator must store, or None without changes.
+        """Return the changes that the share coordinator must store, or None if nothing has changed.
 
-        The share coordinator stores the start offset and the delivery states, but not the state Acquired. After a
-        restart, an acquired record is Available again.
+        Each call returns only the changes since the previous call. The result never contains the state Acquired. After
+        a restart of the broker, an acquired record is Available again.
         """
         if not self._changed and self._stored_start == self.start_offset:
             return None
@@ -324,10 +324,10 @@ class InFlightRecords:
         return changed
 
     def _split(self, offset: int) -> int:
-        """Make sure that no run contains both `offset` and the offset before it. Return the index of a run.
+        """Split a range of records (a run) so that a run begins at `offset`. Return the index of this run.
 
-        A run is a range of records. If a run begins before `offset` and contains `offset`, the method splits this run
-        into two. The result is the index of the first run that begins at or after `offset`.
+        A run is a range of records with the same state. For example, `_split(105)` splits the run 100 to 109 into 100
+        to 104 and 105 to 109. If `offset` is above all runs, the result is the number of runs.
         """
         position = bisect_right(self._runs, offset, key=lambda run: run.first) - 1
         run = self._runs[position] if position >= 0 else None
@@ -355,10 +355,10 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return the run as it is after an event, for example after a member has accepted its records.
+    """Return a copy of `run` with the delivery state that follows from `event`.
 
-    The table `DELIVERY_STATES` determines the new delivery state. If `delivery_count` is negative, the run keeps
-    its delivery count.
+    A run is a range of records with the same delivery state. `DELIVERY_STATES` determines the new state. If
+    `delivery_count` is negative, the copy keeps the delivery count of `run`.
     """
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)

@@ -150,10 +150,10 @@ def _decoded(batch: ShareSnapshotValue.StateBatch) -> StateBatch:
 
 
 class WithState(Protocol):
-    """A range of offsets in the state of a share-partition. All records in it have the same delivery state.
+    """A range of records with the same delivery state, as the coordinator reads it.
 
-    The coordinator reads such ranges from its journal and from requests. Both contain the delivery state as a
-    number, for example 2 for Acknowledged.
+    The coordinator reads such ranges from its journal and from requests. The delivery state is a number there, for
+    example 2 for Acknowledged.
     """
 
     delivery_state: int

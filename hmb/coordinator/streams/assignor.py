@@ -1,11 +1,11 @@
 """The sticky assignor: it decides which members of a streams group own which tasks.
 
-In a streams group, one member processes each task, as the *active* owner. Other members can keep *standby* copies of
-the task's state. A task with a state is expensive to move, because a new owner without a copy must first read the state
-from a changelog topic. The assignor therefore has three aims. The first aim is the most important one:
+In a streams group, each task has one *active* owner: the member that processes the task. Other members can keep
+*standby* copies of the task's state. A new owner without a copy must first read the state from a changelog topic, which
+takes long. The assignor therefore follows three rules. Rule 1 is the most important:
 1. Each task has one active owner, and all members own about the same number of tasks.
-2. Each task stays with its owner. If the owner has left the group, a member with a standby copy becomes the owner.
-3. No process has two copies of one task: neither two standby copies, nor a standby copy and the active task.
+2. Each task stays with its owner. If the owner leaves the group, a member with a standby copy becomes the owner.
+3. One process can run several members (threads). They never have two copies of one task, active or standby.
 
 The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. If
 a task had no owner before, the assignor chooses the process with the smallest load. In this process, the member with

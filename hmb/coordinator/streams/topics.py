@@ -1,14 +1,14 @@
 """Checks the topics of a topology, and decides which internal topics the broker must create.
 
-A topology names the topics that it needs, but often not the partition counts of its internal topics. `configure`
-determines these counts by four rules:
+A topology names its topics, but often not the partition counts of its internal topics. `configure` determines these
+partition counts by four rules:
 1. All source topics must exist.
-2. The application can choose the count of a repartition topic. Otherwise, `configure` looks at the subtopology that
-   writes the repartition topic, and finds the largest topic that this subtopology reads. The repartition topic gets the
-   count of this largest topic.
-3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key,
-   so these records must be in partitions with the same number. All topics of the group must therefore have the same
-   count. If the group contains a source topic, the count of the source topic applies.
+2. The application can choose the partition count of a repartition topic. Otherwise, `configure` uses the subtopology
+   that writes the repartition topic. For example, this subtopology reads two topics with 4 and 6 partitions. The
+   repartition topic then gets 6 partitions, the larger count.
+3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key.
+   All topics of the group must therefore have the same partition count. If the group contains a source topic, the
+   partition count of the source topic applies.
 4. A changelog topic has one partition for each task of its subtopology.
 
 For example, topic "lines" has 4 partitions. Subtopology "0" reads "lines" and writes "count-repartition", so
@@ -185,13 +185,12 @@ class _Counts:
     def _enforce(self, sources: list[str], repartition: list[str]) -> None:
         """Give all repartition topics of a copartition group the same partition count.
 
-        The application joins the topics of a group by key, so all of them must have the same count. `sources` contains
-        the names of the group's source topics, and `repartition` the names of its repartition topics. The count is that
-        of the first of these topics that exist:
+        A copartition group contains topics that the application joins by key. `sources` contains
+        the names of its source topics, and `repartition` the names of its repartition topics. Three rules apply:
 
-        1. the source topics of the group
-        2. the repartition topics for which the application has chosen a count
-        3. the repartition topic with the most partitions
+        1. If the group has source topics, the count is their partition count.
+        2. Otherwise, it is the count that the application has chosen for a repartition topic.
+        3. If the application has chosen none, it is the largest count of the repartition topics.
 
         Raises TopicProblem if the source topics have different counts, or if a count that the application has chosen
         differs from the count of the group.

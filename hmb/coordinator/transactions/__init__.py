@@ -19,10 +19,10 @@ journal, the decision to commit is not lost: after the restart, the broker write
 not in the journal yet, the transaction is still Ongoing after the restart, and the producer can continue it. If the
 producer does not continue, the coordinator aborts the transaction after the transaction timeout.
 
-The *epoch* of a producer id protects against zombies: old producers that still send requests after a new
-producer has replaced them. When a new producer starts with the same transactional id, the epoch increases, for
-example from 0 to 1. The broker then rejects every request with epoch 0, and so every request of the old
-producer. In transaction version 2, the epoch also increases at the end of each transaction.
+A *zombie* is an old producer that still sends requests after a new producer with the same transactional id has
+started. The *epoch* of the producer id protects against zombies. When the new producer starts, the epoch
+increases, for example from 0 to 1. The broker then rejects the zombie's requests, because they contain epoch 0.
+In transaction version 2, the epoch also increases at the end of each transaction.
 
 Read the modules of this folder in this order:
 - `states`               the states of a transactional id, the events, and the table of all transitions

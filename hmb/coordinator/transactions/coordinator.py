@@ -301,9 +301,9 @@ class TransactionCoordinator:
     # -- timeouts and expiry
 
     def complete_prepared(self) -> None:
-        """Write the missing markers of each decided transaction, and complete it.
+        """Complete all transactions in PrepareCommit and PrepareAbort: write their COMMIT or ABORT markers.
 
-        An error or a crash can have interrupted these writes.
+        For example, a crash can leave a transaction in PrepareCommit.
         """
         for entry in self._table.all():
             with entry.lock:
@@ -372,7 +372,7 @@ class TransactionCoordinator:
         return self._table.find(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND).transaction
 
     def list(self) -> list[Transaction]:
-        """Return all transactional ids. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the stored value of each transactional id. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
         return [entry.transaction for entry in self._table.all()]

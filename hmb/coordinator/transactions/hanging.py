@@ -8,10 +8,10 @@ again, so the consumer waits forever.
 At each start, the broker therefore looks for hanging transactions. It compares the open transactions of all logs with
 the state of the coordinator. If a transaction is open in a log, but not in the coordinator's state, the broker writes
 a new marker into the log:
-- The marker is COMMIT if the coordinator's state shows that the transaction was committed. The broker compares the
-  epoch in the log with the epoch in the state to check that both belong to the same transaction (`_is_committed`).
-- Otherwise, the result of the transaction is unknown. The marker is then ABORT, so that consumers do not receive
-  records that may never have been committed.
+- If the coordinator's state shows that the transaction was committed, the marker is COMMIT. The broker also compares
+  the epochs in the log and in the state, to check that both belong to the same transaction (`_is_committed`).
+- Otherwise, the broker does not know the result of the transaction, and writes ABORT. Consumers that read only
+  committed records then skip the records of this transaction.
 
 For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit and epoch 3
 for producer 7. Then a disk error destroys the COMMIT marker in the log of the partition weather-0, so the transaction

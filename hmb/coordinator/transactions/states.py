@@ -6,24 +6,22 @@ marker to each partition with records of the transaction. The markers only annou
 the coordinator writes CompleteCommit or CompleteAbort to the journal. If the broker crashes before this, it writes all
 markers again after its restart.
 
-The next table shows how the coordinator answers three requests of a producer, depending on the state of the
+The next table shows how the coordinator answers three requests of a producer. The left column is the state of the
 transactional id. The names in capital letters are errors. `Prepare...` is PrepareCommit or PrepareAbort, and
 `Complete...` is CompleteCommit or CompleteAbort:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
-    Empty            starts a transaction      INVALID_TXN_STATE (3)        returns a new epoch
-    Ongoing          adds partitions           commits or aborts            aborts the transaction (1)
-    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS (4)  CONCURRENT_TRANSACTIONS
-    Complete...      starts a transaction      repeats its response (2, 3)  returns a new epoch
-    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request
+    Empty            starts a transaction      INVALID_TXN_STATE (1)        returns a new epoch
+    Ongoing          adds partitions           commits or aborts            aborts the transaction (2)
+    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS (3)  CONCURRENT_TRANSACTIONS
+    Complete...      starts a transaction      succeeds again (1, 4)        returns a new epoch
+    (1) In transaction version 2 (KIP-890), a producer may abort although no transaction is open. The first
+        record starts a transaction there. After an error, the producer does not know whether the broker has
+        received this record, so it sends an abort.
+    (2) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request
         again.
-    (2) If the first response was lost, the producer sends its EndTxn request again, and gets the same response
-        again. But if it now asks for a commit after an abort, or for an abort after a commit, it gets
-        INVALID_TXN_STATE.
-    (3) A producer with transaction version 2 (KIP-890) may send an abort in this state, although no transaction
-        is open. For such a producer, the first record starts the transaction. After an error, the producer does
-        not know whether the broker has received this record.
-    (4) If the producer asks for an abort in PrepareCommit, or for a commit in PrepareAbort, it gets
-        INVALID_TXN_STATE.
+    (3) A commit in PrepareAbort, or an abort in PrepareCommit, gets INVALID_TXN_STATE.
+    (4) The producer repeats EndTxn if it has not received the response. A repeated request with the opposite
+        decision gets INVALID_TXN_STATE.
 
 The coordinator itself aborts an open transaction in two cases: a producer with the same transactional id sends
 InitProducerId, or the transaction exceeds its timeout. The first case usually means that a newer producer has

@@ -69,11 +69,11 @@ class Transaction(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIMESTAMP
     updated: int = NO_TIMESTAMP
-    # The producer's previous epoch, if the producer itself caused the last increase of its epoch. EndTxn causes an
-    # increase in transaction version 2. InitProducerId causes one if it contains the producer's id and epoch. If the
-    # response is lost, the producer only knows its previous epoch. It sends InitProducerId with this epoch, and the
-    # broker accepts the request. If the epoch was increased for another reason, for example a transaction timeout, the
-    # value is NO_PRODUCER_EPOCH. The journal does not store this field.
+    # The producer's previous epoch. For example, the producer sends InitProducerId with its epoch 4, and the
+    # coordinator increases the epoch to 5. This field is then 4. If the response is lost, the producer repeats the
+    # request with epoch 4, and the broker accepts it. EndTxn in transaction version 2 also sets this field. After other
+    # increases, for example after a transaction timeout, the value is NO_PRODUCER_EPOCH. The journal does not store
+    # this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID

@@ -141,8 +141,8 @@ def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
 def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
     """Yield a problem if `lift` or `transform` is not a pure function, or if `transform` fails.
 
-    - `lift` must return the same value for the same tuple, even after a merge has changed the value of the first
-      call.
+    - Two calls of `lift` with the same tuple must return equal states, even if a merge changes the first state
+      between the calls.
     - `transform` must not change the state. Two calls must return the same tuples, and the codec must be able to
       encode them.
     """

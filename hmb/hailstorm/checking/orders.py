@@ -30,7 +30,7 @@ MAX_LATE_SHARE = 0.25  # the largest share of late records that is no problem
 
 @dataclass
 class Observed:
-    """The values that the check observed at one spout or bolt while it ran the topology for the first time.
+    """The values that the check records for one spout or one bolt during the first run of the topology.
 
     tuples   the tuples that the spout made, or that the bolt received
     changed  messages about functions that returned different values for the same arguments
@@ -223,9 +223,9 @@ def _advice(topology: Topology, node: Declaration) -> str:
 
 
 def _without_sinks(topology: Topology, seen: Seen) -> Topology:
-    """Return a copy of a topology. The sinks of the copy do nothing.
+    """Return a copy of a topology, with sinks that do nothing.
 
-    If `seen` contains the name of a node, the copy of this node adds its observations to `seen[name]`.
+    If `seen` contains the name of a node, the copied node adds its tuples and errors to `seen[name]`.
     """
     quiet = Topology(topology.name, topology.version)
     for node in topology.nodes.values():

@@ -21,9 +21,10 @@ partition. The tuple is *below C* if the offset of this record is smaller than t
 Otherwise, the tuple is *above C*. While the topology takes a snapshot, a bolt receives tuples of both kinds, in
 any order. The bolt merges the tuples below C into a state A. The tuples above C must wait.
 
-When the bolt has merged all tuples below C, it saves the state A as its snapshot at clock C. Meanwhile, it
-merges the waiting tuples and all later tuples into a second state B. After the save, the bolt continues with
-merge(A, B). This is the same state as if the bolt had merged all tuples into one state.
+During a snapshot, a bolt saves its state A in the background. The bolt must not change A during the save. It
+merges the tuples that do not belong to the snapshot into a second state B. After the save, the bolt continues
+with merge(A, B). The result is the same as if
+the bolt had merged all tuples into A.
 
 After a crash, each bolt loads its state from the snapshot at a clock C. This state contains the tuples below C.
 The bolt then receives all other tuples. It had received some of them before the crash, but the loaded state

@@ -35,7 +35,7 @@ def to_units(number: float) -> int:
 
 
 def from_units(units: int, count: int = 1) -> float:
-    """Convert a number of units (of size 2**-1074) to a float. Divide it by `count`, and round to the nearest float."""
+    """Return `units` * 2**-1074 / `count`, computed exactly and then rounded to the nearest float."""
     return float(Fraction(units, count << UNIT_BITS))
 
 

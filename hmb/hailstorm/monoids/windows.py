@@ -20,9 +20,9 @@ can still arrive, but the bolt leaves it out. For example, the bolt has sent the
 and has dropped the window. If the bolt merged a late value into this window, the window would begin again with the
 count 1. The bolt would send this count, and the next node could replace 500 by 1.
 
-With sliding windows, one value belongs to several windows. When the value arrives, the bolt may have dropped some of
-these windows, but not all. The bolt then merges the value into the remaining windows. Only if the bolt has dropped all
-windows of the value, it counts the value as late and leaves it out.
+With sliding windows, one value belongs to several windows. For example, a value at time 40 belongs to the windows
+[0, 60) and [30, 90). If the bolt has dropped only [0, 60), it merges the value into [30, 90). If the bolt has dropped
+both windows, it counts the value as late and leaves it out.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """

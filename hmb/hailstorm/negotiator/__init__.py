@@ -1,11 +1,13 @@
 """The negotiator: takes snapshots while data flows, and recovers the topology when a processor is lost.
 
-The negotiator works in rounds. If nothing fails, each round takes one snapshot. First, data flows for a while
-(the grace period). Then the spouts pause. Their positions become the clock of the snapshot. Then data flows
-again. The snapshot is complete when every processor has saved its state at this clock. A round has the same
-steps as in the Hailstorm paper, and one more phase (see below). The table `steps.STEPS` contains all steps of a
-round, and the steps after a failure. The documentation draws its picture of the state machine from the same
-table.
+The negotiator works in rounds. If nothing fails, each round takes one snapshot:
+1. Data flows during the grace period.
+2. The spouts pause. The snapshot gets a *clock*, which contains the spouts' next offset in each partition.
+3. The spouts resume. Each processor saves its state after exactly the records below these offsets.
+4. When every processor has saved its state, the snapshot is complete.
+
+The Hailstorm paper has the same steps, but one phase less. The table `steps.STEPS` contains the steps of a
+round, and the steps after a failure. The documentation draws its picture of the state machine from this table.
 
 The Hailstorm paper has an error in its snapshots, which HMB corrects with one more phase. A snapshot must contain only
 the tuples below its clock C, which contains one offset for each partition. When a bolt receives C, it splits its state
@@ -15,10 +17,10 @@ In the paper, the spouts pause, the negotiator chooses C, and the spouts immedia
 not below C can then reach a bolt before the bolt receives C. The bolt adds the tuple to the state of the snapshot.
 After a crash, the spouts send this tuple again, and the bolt counts it twice.
 
-In HMB, the spouts stay paused until every processor that saves snapshots has split its state at the clock. Each of
-these processors reports the split to the negotiator. During this time, the topology is in the phase
-SpoutsPaused(clock), which the Hailstorm paper does not have. So a tuple above the clock cannot reach a processor that
-has not split its state yet.
+In HMB, the spouts stay paused until every processor that saves snapshots has received the clock C. Each of these
+processors then keeps the tuples below C apart from all later tuples, and reports this to the negotiator. After
+all reports, the spouts send tuples again. The phase of this pause is SpoutsPaused(clock). The Hailstorm paper does not
+have this phase.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
 restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors

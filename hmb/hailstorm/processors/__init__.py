@@ -20,30 +20,29 @@ After each call, the driver reads three fields of the state machine:
     save     the state to save in the background, or None
     report   a description of the processor's state, which the negotiator reads
 
-**The snapshot of a bolt.** A clock C has an offset C[p] for each partition p. A tuple comes from a record at an
-offset o of a partition p. The tuple is below C if o < C[p], and otherwise above C. A snapshot at C contains exactly
-the tuples below C. A bolt has one state S. The function `lift(t)` turns one tuple t into a state. The function
-`merge` combines two states into one state. The bolt takes the snapshot in five steps:
-    1. the negotiator requests     the bolt renames S to A
-       a snapshot at C
-    2. the bolt waits for all      each tuple t below C: A = merge(A, lift(t)), outputs computed from A
-       tuples below C              each tuple above C: the tuple waits
-    3. all tuples below C have     A is complete, and a thread saves A in the background;
-       arrived                     the bolt begins an empty state B
-    4. the bolt continues          first each waiting tuple t, then each new tuple t (all are above C):
-       while A is saved            B = merge(B, lift(t)), outputs computed from merge(A, B)
-    5. A is saved                  S = merge(A, B)
+**The snapshot of a bolt.** A clock C contains one offset for each partition. A tuple is *below C* if its record has a
+smaller offset than its partition has in C. All other tuples are *above C*. A snapshot at C contains exactly the tuples
+below C. The bolt takes the snapshot in five steps:
+1. The negotiator requests a snapshot at C. The current state of the bolt becomes the state A.
+2. The bolt merges each tuple below C into A, and computes the outputs from A. Each tuple above C waits.
+3. When all tuples below C have arrived, A is complete. A thread saves A in the background, and the bolt creates an
+   empty state B.
+4. During the save, the bolt merges the waiting tuples into B, and then all new tuples. It computes the outputs from
+   merge(A, B).
+5. After the save, merge(A, B) becomes the only state of the bolt.
 
-The Hailstorm paper has two errors in its snapshots. In the first one, the spouts resume too early (see
-`hmb.hailstorm.negotiator`). The second one is in the outputs of a bolt. A snapshot at clock C must depend only
-on tuples below C: on tuples from records below the offsets in C. But in the paper, a bolt computes each output
-from *all* tuples that it has received so far. Suppose that a tuple above C arrives before a tuple below C. The
-output for the second tuple then depends on both tuples, but counts as a tuple below C. So the next bolt merges
-this output into its snapshot, and this snapshot is wrong.
+The Hailstorm paper has two errors in its snapshots. The module `hmb.hailstorm.negotiator` explains one of the
+errors: the spouts resume too early.
 
-During a snapshot at clock C, a bolt of HMB first processes the tuples below C: the tuples from records below
-the offsets in C. A tuple above C must wait until all tuples below C have been processed. So it cannot change
-their outputs. A bolt without a state computes each output from only one tuple, so no tuple has to wait there.
+The second error is in the outputs of a bolt. For example, a snapshot contains the tuples below offset 10 of
+tags-0 and below offset 5 of tags-1. A bolt counts the word "sun" from offset 5 of tags-1, and then from offset 9
+of tags-0. For the tuple from offset 9, it sends the count 2. The next bolt stores this 2 in its snapshot. The
+correct count is 1, because the snapshot does not contain the tuple from offset 5.
+
+Suppose that a snapshot contains the tuples from the offsets 0 to 9 of a partition. During the snapshot, a tuple
+from offset 10 waits until the bolt has processed all tuples of the snapshot. The waiting tuple therefore cannot
+change the outputs for those tuples. In a bolt without a state, no tuple waits, because each output depends on
+only one tuple.
 
 **The low water mark.** A processor has a low water mark, which contains one offset for each partition. The
 processor promises that it will send no more tuples from records below these offsets. It sends its mark with

@@ -69,11 +69,10 @@ class BoltMachine:
         self.state.restore(value)
 
     def observe(self, master: MasterState) -> None:
-        """Begin or end a snapshot, as the negotiator has decided. `master` is the newest decision of the negotiator.
+        """Begin, continue or give up a snapshot. `master` is the newest decision of the negotiator.
 
-        In the phase SPOUTS_PAUSED_AT, the bolt begins a snapshot. In the phase FLOWING_TO, it continues this snapshot.
-        In all other phases, the negotiator does not wait for a snapshot. If the bolt has begun a snapshot, but not its
-        save, it then gives up the snapshot.
+        In the phase SPOUTS_PAUSED_AT, the bolt begins a snapshot. In the phase FLOWING_TO, the bolt continues the
+        snapshot. In any other phase, the bolt gives up the snapshot, unless it is already saving its state.
         """
         self.report.seen = master.number
         if master.phase is not MasterPhase.FLOWING_TO:
@@ -223,13 +222,12 @@ class BoltMachine:
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
         """Send tuples of one partition, together with the bolt's low water mark.
 
-        The low water mark contains one offset for each partition. It promises that the bolt will send no more tuples
-        with smaller offsets. During a snapshot, some tuples wait, and the bolt sends their outputs later. `_waits_at`
-        contains the smallest offset that can wait in each partition. While tuples wait, the bolt therefore sends no
-        mark above `_waits_at`.
+        The low water mark contains one offset for each partition. The bolt promises to send no more tuples with smaller
+        offsets. For example, a tuple at offset 10 waits during a snapshot, and `_waits_at` contains 10. The bolt sends
+        the output for this tuple later, so the mark must not be greater than 10 yet.
 
-        `path` contains the names of the nodes through which the tuples came. `columns` contains the list of the tuples,
-        the list of their offsets, and optionally the list of their numbers.
+        `path` contains the names of the nodes that made the tuples. `columns` contains the list of the tuples, the list
+        of their offsets, and optionally the list of their numbers.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:
@@ -252,11 +250,11 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """If the bolt has received all tuples for the snapshot in progress, ask the driver to save the bolt's state.
+        """Ask the driver to save the state if the bolt has received all tuples for the current snapshot.
 
-        The clock of the snapshot contains one offset for each partition. Only tuples below these offsets belong to the
-        snapshot. The low water mark of the bolt shows up to which offsets all tuples have arrived. When it reaches the
-        clock, the state for the snapshot is complete. The bolt then merges later tuples into a second state.
+        The clock of the snapshot contains one offset for each partition. The snapshot contains only tuples below these
+        offsets. When the low water mark of the bolt reaches the clock, all these tuples have arrived. The bolt then
+        merges later tuples into a second state.
         """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
@@ -265,11 +263,11 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that had to wait because they do not belong to the snapshot in progress.
+        """Process the tuples that waited during a snapshot, and then send the bolt's current low water mark.
 
-        The low water mark contains one offset for each partition. It promises that the bolt will send no more outputs
-        with smaller offsets. While tuples waited, the bolt still had to send their outputs, so its mark stayed at or
-        below their offsets. This method sends these outputs, and then the mark without this restriction.
+        The low water mark contains one offset for each partition. The bolt promises to send no more outputs with
+        smaller offsets. For example, a tuple at offset 10 waited, so the bolt could not send a mark above 10. After the
+        output for this tuple, the bolt can send a higher mark.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
@@ -293,9 +291,9 @@ class BoltMachine:
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
     """Return the offsets and the numbers of all outputs in `results`, as two lists.
 
-    `results` contains the outputs for each input tuple. An output has the offset of its input tuple. Each tuple
-    also has a number, which is a tuple of ints. To get the number of an output, append the output's index among the
-    outputs of the same input. For example, the third output for the input number (0,) has the number (0, 2).
+    `results` contains the outputs for each input tuple. Each output has the offset of its input tuple. An output's
+    number is the number of its input tuple, followed by an index. For example, the input tuple has the number (0,)
+    and three outputs. The outputs have the numbers (0, 0), (0, 1) and (0, 2).
     """
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []

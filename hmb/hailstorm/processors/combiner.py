@@ -24,16 +24,16 @@ A bolt with a combiner receives rows (key, state), one row for each key of a bat
 function `transform`, and sends the result, for example the new count of a word. This count already includes all
 occurrences of the word in the batch.
 
-**Snapshots stay exact.** The clock of a snapshot contains one offset for each partition. The snapshot covers the tuples
-below these offsets. All tuples of a batch come from one partition, and a spout pauses for a snapshot only between two
-batches. A snapshot therefore covers either the whole batch or nothing of it. So one offset, the last one of the batch,
-is enough for all rows of the batch.
+**Snapshots stay exact.** A snapshot contains a whole batch or nothing of it, because a spout pauses for a snapshot only
+between two batches. For example, a batch has the offsets 7 to 10 of one partition. If a snapshot contains offset 10, it
+also contains 7 to 9. The merged tuples of this batch therefore need only one offset, 10.
 
-**What may follow.** A bolt with a combiner sends one running value for each key and batch. For example, it sends the
-count of a word so far. After a crash, the spouts send the same records again (a replay), but they may divide them into
-other batches. The bolt then sends other running values: for example, first 2 and 3, but in the replay only 3. Only the
-last value of each key is the same in both runs. So the next bolt computes exact results only if they depend on nothing
-but the last value of each key. A bolt without a combiner has the same limit (see the module `bolt`).
+**What may follow.** A bolt with a combiner sends one result for each key of a batch, for example the count of a word so
+far. After a crash, the spouts send the same records again, but can divide them into other batches. For example, the
+bolt sends the counts 2 and 3 before the crash, and only the count 3 afterwards. The last count is always the same.
+
+The next bolt must therefore use only the last value of each key. The same limit holds without a combiner (see the
+module `bolt`).
 
 An `IdempotentSink` recognizes a repeated output by its offset, and overwrites the earlier output with the same offset.
 A bolt with a combiner gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide

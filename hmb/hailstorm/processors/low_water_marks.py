@@ -44,10 +44,10 @@ class LowWaterMarks:
         self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> bool:
-        """Store a sender's new low water mark. Return True if the minimum of any partition has increased.
+        """Store a sender's new low water mark. Return True if an offset in `clock` has increased.
 
-        `payloads` contains the sender and its mark. A mark has one offset for each partition. The minimum of a
-        partition is the smallest offset in the marks of all senders.
+        `payloads` contains the sender and its mark, with one offset for each partition. For each partition, `clock`
+        contains the smallest offset in the marks of all senders.
 
         Raises AssertionError if an offset in the new mark is smaller than in the sender's previous mark. This is an
         internal error.

@@ -6,9 +6,8 @@ to save, so its snapshot is empty. Even an empty snapshot is useful: the snapsho
 the snapshot was taken. So even a topology without bolts can start again from this clock.
 
 A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when every
-processor has saved its part of the snapshot. After a crash, the topology starts only from a complete snapshot.
-The outputs in the sink's part of this snapshot therefore need not wait any longer: the sink writes them
-immediately.
+processor has saved its part of it. After a crash, the topology starts from a complete snapshot, and the sink
+immediately writes the outputs in its part. This is safe, because no processor sends these outputs again.
 
 A transactional sink stores its outputs in its *target*, for example a database. In the same transaction, it
 stores a clock K, which contains an offset for each partition. The target contains all outputs from records
@@ -24,9 +23,9 @@ again, so the sink refuses to start. To notice the loss, the sink saves a clock 
 to this clock were written. If the target later returns an older clock, or no clock, the target has lost
 outputs.
 
-A sink compares the clock in its target with the clocks of its snapshots. It does not compare epochs: a new snapshot
-store begins with epoch 1 again, so epochs of two stores cannot be compared. A clock has the same meaning in every
-store.
+When a sink starts, it compares the clock in its target with the clock of the snapshot from which it starts.
+Each clock contains one offset for each partition. The sink does not compare epochs, because a new snapshot
+store begins with epoch 1 again.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class SinkMachine:
         self._is_saving = False
 
     def restore(self, value: Any) -> None:
-        """Restore the outputs that the sink held back when it saved the snapshot."""
+        """Restore the outputs that were still unwritten when the sink saved the snapshot `value`."""
         self.held, self._completed = SinkSnapshot.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:

@@ -48,8 +48,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # While the bolt saves a snapshot, `is_frozen` is True, and new tuples enter `b`. In a bolt without state, `b`
-        # is always None. So `b` cannot show whether the bolt is saving a snapshot, and `is_frozen` is necessary.
+        # `b` contains the tuples that arrive during a snapshot. In a bolt without state, `b` is None even during a
+        # snapshot. Only `is_frozen` therefore shows whether the bolt is saving a snapshot.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

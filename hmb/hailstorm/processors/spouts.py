@@ -1,10 +1,11 @@
 """The state machine of a spout: it makes tuples from the records of one partition, and pauses for snapshots.
 
-A driver (a runner or the simulation) reads the spout's partition. It passes the records and the next offset to
-read to the spout's method `take`. Some offsets have no record, for example the offset of a transaction marker,
-or of a record that log compaction has removed. The next offset to read moves past such offsets, too. The spout
-uses it for its low water mark, and for the clocks of snapshots. So these also move past offsets without a
-record.
+A driver (a runner or the simulation) reads the spout's partition. It calls the spout's method `take` with the
+records and the next offset to read.
+
+Some offsets have no record. For example, a partition has records at offsets 0 and 1, and a transaction marker
+at offset 2. The next offset to read is then 3. The spout uses the offset 3 for its low water mark, and for the
+clock of a snapshot at this point.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from hmb.hailstorm.topology import Processor, Processors
 
 
 class SpoutMachine:
-    """Runs the spout of one partition during one epoch: it turns records into tuples, and pauses for snapshots.
+    """Runs the spout of one partition during one epoch. It makes tuples, and pauses for snapshots.
 
     A *dead letter* is a record for which the user's function `convert` raised an error.
 
-    position      the next offset to read
-    is_flowing    whether the spout may read records now; False while the spout is paused
-    dead_letters  (record, error) for each dead letter that is not yet in the dead-letter topic
-    dead_count    the number of dead letters since the topology's first start; a replay does not count a record again
-    late          (offset, event time) for each late record that is not yet logged
+    position       the next offset to read
+    is_flowing     whether the spout may read records now; False while the spout is paused
+    dead_letters   (record, error) for each dead letter that is not yet in the dead-letter topic
+    dead_count     the number of dead letters since the topology's first start; replays are not counted
+    late           (offset, event time) for each late record that is not yet logged
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:

@@ -1,4 +1,4 @@
-"""The registry: the list of living processors, their reports, and the master state of the negotiator.
+"""The registry stores a report of each processor, and the master state (the negotiator's command).
 
 The processors of a topology may run in threads, in processes or on several machines. The processors find each other
 through a small shared tree of *nodes*. A node is a path with a value of bytes:

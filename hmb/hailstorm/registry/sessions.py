@@ -14,10 +14,10 @@ Watch = Callable[[str, bytes | None], None]  # takes a path and its new value; t
 
 
 class SessionExpiredError(HailstormError):
-    """The error of a registry operation whose session has expired, or whose session does not own the node to write.
+    """A registry session has expired, or has tried to write a node that it does not own.
 
-    A node is an entry of the registry. It belongs to the session that created it. When a session expires, the
-    registry removes all nodes of this session, and the session can no longer write.
+    A node is an entry of the registry. Its owner is the session that created it. When a session expires, the
+    registry removes all nodes of this session.
     """
 
 

@@ -322,7 +322,7 @@ class ProcessorThread(threading.Thread):
     # -- the registry
 
     def _register(self) -> None:
-        """Open a session, create this processor's node in the registry, and watch the master state."""
+        """Create this processor's node in the registry, and begin to receive the negotiator's commands."""
         name = self._processor.name
         spout = self._processor.node.runs
         if self._processor.partition is not None and isinstance(spout, Spout):

@@ -139,8 +139,8 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if bolt.key is None:
         return
     windows, pairs = bolt.windows, [(state, other)]
-    # The state maps each window to a content. If this content is a map of keys, compare the keys of each window. Other
-    # contents have no keys to compare.
+    # A state maps each window to a value. If this value is a dict, compare the keys of the dict. Other values have no
+    # keys.
     if windows is not None and not isinstance(windows, Sessions):
         has_keys = type(windows.values).lift is MapOf.lift
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]

@@ -35,10 +35,10 @@ class StartDeadline:
         self._since = 0.0  # the time (s) at which this epoch or the last replacement began
 
     def has_passed(self, master: MasterState | None, now: float) -> bool:
-        """Return whether processors have taken too long to register. The runner must then replace their workers.
+        """Return whether processors have not registered in time, and the runner must replace their workers.
 
-        If the method returns True, the next wait begins. `master` is the newest decision of the negotiator: the phase
-        and the epoch of the topology. `now` is the time in seconds.
+        If the method returns True, the next time limit begins at `now` (s). `master` is the newest decision of the
+        negotiator: the phase and the epoch of the topology.
         """
         if master is None or master.phase is not MasterPhase.INITIALIZE:
             self._epoch, self.limit = None, self._start_timeout

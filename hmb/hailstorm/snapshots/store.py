@@ -37,18 +37,18 @@ class SnapshotStore(Protocol):
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest complete clock. If no clock is complete yet, return None.
+        """Return the newest complete clock, or None if no clock is complete yet.
 
         A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
-        these offsets. The clock is complete when `complete` has stored that all processors have saved a snapshot at
-        this clock.
+        these offsets. When all processors have saved a snapshot at a clock, the method `complete` marks this clock as
+        complete.
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Store that all processors have saved a snapshot at `clock`. Delete the snapshots at all other clocks.
+        """Mark `clock` as complete, because all processors have saved a snapshot at this clock.
 
-        A clock contains one offset for each partition. A snapshot at this clock includes exactly the records below
-        these offsets. Raises StaleEpochError if an epoch newer than `epoch` has begun.
+        Delete the snapshots at all other clocks. A clock contains one offset for each partition. Raises StaleEpochError
+        if the topology has begun an epoch (a start) newer than `epoch`.
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:

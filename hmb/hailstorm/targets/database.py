@@ -13,9 +13,9 @@ The column `epoch` prevents an old instance of a sink from writing when a new in
 transaction, but only if the epoch is unchanged. If a newer instance has changed the epoch, `write` rolls the
 transaction back, and the old instance ends.
 
-In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Such a row
-does not say to which topology it belongs. So `open` looks at the topics in the row's clock. If the topology that starts
-now reads all these topics, the row can be its row, and `open` gives the row the new key.
+In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Suppose
+that the topology `trending` now finds this row. If `trending` reads all topics in the row's clock, `open` assumes that
+the row belongs to `trending`. If the sink can start, `open` changes the key to `trending/out-0`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A target that writes the outputs of a sink to a topic, and the sink's progress as offsets of a consumer group.
+"""Topics as targets: one Kafka transaction writes outputs of a sink, and commits the sink's progress.
 
 A Kafka transaction can write records and also commit offsets of a consumer group. Either all of this takes effect, or
 nothing. The progress of a sink is a *clock*: one offset for each partition that the topology reads. So each transaction
@@ -36,14 +36,14 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; 
 class TopicTarget:
     """A target that writes the outputs of a sink to a topic.
 
-    The clock of the sink contains one offset for each partition that the topology reads. The sink has processed all
-    tuples below these offsets. In one transaction, the target writes outputs to the topic, and commits the clock as
-    the offsets of a consumer group. So the topic contains the outputs of all tuples below the committed offsets.
+    The clock of the sink contains one offset for each partition that the topology reads. In one transaction, the
+    target writes outputs to the topic, and commits these offsets for a consumer group. The topic then contains the
+    outputs of all records below the committed offsets.
 
     bootstrap_servers   the addresses of brokers
     topic               the topic for the outputs
     encode              takes an output; returns the key and the value of its record, as bytes or None
-    security            the settings of TLS and SASL by Kafka's names, as for `hmb.Producer`
+    security            settings for TLS and SASL, for example {"security.protocol": "SSL"}, as for `hmb.Producer`
     """
 
     def __init__(

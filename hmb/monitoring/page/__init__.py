@@ -19,13 +19,13 @@ header Content-Security-Policy. With this header, the browser loads scripts and 
 can also send requests only to this broker. The scripts insert all names, keys and values as plain text, so HTML
 tags in them have no effect.
 
-*Cost.* While no page is connected, the broker sends no changes, and records no requests (except for `hmb top`).
-While a page is connected, the feed, a thread of the broker, collects the broker's state several times a second.
-If clients send records to all of 100 partitions, this takes 3 % of one processor.
+*Cost.* While a browser shows the page, the feed, a thread of the broker, collects the broker's state several
+times a second. If clients send records to all of 100 partitions, the feed uses 3 % of one processor. While no
+browser shows the page, the feed does not run.
 
-After each collection, the feed pauses for at least four times the processor time of a collection. So it usually
-takes at most 20 % of one processor, even if the state is large. But a pause is never longer than 2 s. If a
-collection takes more than 0.5 s, the feed therefore takes more than 20 %.
+If a collection of the broker's state takes 100 ms of processor time, the feed waits for at least 400 ms (four
+times as long). So the feed uses at most 20 % of one processor. The longest wait is 2 s. If a collection takes
+1 s, the feed therefore uses up to 33 % (1 of 3 s).
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

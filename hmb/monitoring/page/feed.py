@@ -11,15 +11,14 @@ One thread collects the state for all pages. The thread starts when the first pa
 last page disconnects. It begins a collection every 0.18 s (`OWN_PACE`), so a page gets about five events in a
 second.
 
-Here are two examples. A broker has 100 partitions, and a client sends records to all of them. A collection of
-the state then takes 5 ms of processor time. It begins every 180 ms, so the feed needs 3 % of one processor (5
-of 180 ms). Another broker has 1,000 partitions, and 200 of them change. A collection takes 16 ms, and the feed
-needs 9 %.
+For example, clients send records to all 100 partitions of a broker. Every 180 ms, the feed collects the state of
+this broker, which takes 5 ms of processor time. So the feed uses 3 % of one processor (5 of 180 ms). For a
+broker with 1,000 partitions, 200 of which change, the feed takes 16 ms every 180 ms, and uses 9 %.
 
-After each collection, the feed's thread rests. The rest takes at least four times the processor time of a
-collection. So the feed usually needs at most 20 % of one processor. Collections of less than 36 ms need even
-less, because a new collection begins only every 180 ms. The rest is never longer than 2 s. If a collection
-needs more than 0.5 s, the feed therefore needs more than 20 %.
+The feed's thread collects the state and then waits for at least four times as long. For example, if it has used
+100 ms of processor time, it waits for 400 ms. So the feed uses at most 20 % of one processor.
+
+If the thread has used 1 s, it waits for only 2 s, the longest wait. The feed then uses up to 33 % (1 of 3 s).
 
 The feed stores only the last KEPT changes. Otherwise, the feed would need more and more memory for a slow page.
 If a page has missed more than KEPT changes, the feed sends it all parts of the state again.
@@ -55,11 +54,12 @@ ALIVE = 5.0
 
 
 class Pace(NamedTuple):
-    """Determines when the feed collects the state.
+    """Determines how often the feed collects the broker's state.
 
-    After each collection, the feed rests for at least REST_FACTOR times the usual cost, but not longer than
-    `longest`. The usual cost is the median of the last few collections. A mean would be too high: Python's garbage
-    collector runs during some collections, and these cost four times as much.
+    After each collection, the feed waits for at least REST_FACTOR (4) times the usual cost. For example, if the
+    usual cost is 100 ms, the feed waits for 400 ms. No wait takes more than `longest` seconds.
+
+    The usual cost is the median of the last RECENT costs.
     """
 
     period: float  # seconds between the starts of two collections; the time is longer if the feed must rest longer

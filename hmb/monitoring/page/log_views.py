@@ -11,9 +11,9 @@ The view of a look-up shows how the running broker finds an offset. For example,
 3. A scan of the segment from byte 5,000 on finds the batch that contains offset 8,100.
 
 The view can also show how the broker finds the first record at or after a time. The broker takes the first
-segment whose greatest timestamp is at or after this time. The time index of this segment gives an offset. The
-offset index gives a position in the file at or before this offset. The broker scans the segment from
-this position on.
+segment whose greatest timestamp is at or after this time. The time index of this segment leads to an offset. The
+offset index leads from this offset to a position in the file. From this position on, the broker scans
+the segment.
 
 A segment can contain a million batches, and a record can have a size of 100 MB. So each function returns only a
 limited amount of data, and says in the result whether the file contains more.
@@ -66,9 +66,10 @@ def segment_of(log: Log, base_offset: int) -> Segment:
 
 
 def segment_view(log: Log, base_offset: int, position: int = 0) -> Json:
-    """Return the first MAX_BATCHES batches of a segment from the byte `position` on, and entries of its indexes.
+    """Return at most MAX_BATCHES batches of a segment, and the first entries of its indexes.
 
-    Raises KafkaError if the log has no such segment, and OSError if the file cannot be read.
+    The batches begin at byte `position`. Raises KafkaError if the log has no such segment, and OSError if the file
+    cannot be read.
     """
     segment = segment_of(log, base_offset)
     with segment.path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Stores the requests of clients that a page shows: the fields of each request, and the functions that handle it.
+"""Stores the latest requests that clients have sent, so that a web page can show their details.
 
 The broker always counts requests. It records the details of single requests only while a user looks at them, on a page
 or with `hmb top`. The page calls `view` again and again, and `hmb top` calls `slowest`. Each call starts the recording
@@ -12,10 +12,10 @@ requests:
 
 The recorder keeps the last KEPT recorded requests. For each API, it also keeps the slowest requests, at most SLOWEST.
 
-Every PAUSE seconds, the recorder follows one request of each API: it stores which HMB functions are called while the
-broker handles the request (with `sys.setprofile`). The field `way` contains these calls in order. For each API, the
+Every PAUSE seconds, the recorder *follows* one request of each API: it stores which HMB functions handle this request
+(with `sys.setprofile`). The list `SeenRequest.way` contains the calls of these functions in order. For each API, the
 recorder keeps the last 20 followed requests (FOLLOWED), so that a user has time to open one of them. For example, the
-calls of a Produce request begin like this:
+calls for a Produce request begin like this:
     broker/network/connection.py   AcceptedConnection._serve
     broker/dispatch.py             Dispatcher.begin
     broker/handlers/produce.py     handle
@@ -120,10 +120,10 @@ class RecentRequests:
             }
 
     def slowest(self, seconds: int) -> dict[str, list[Json]]:
-        """Return the slowest recorded requests of each API, and record for at least `seconds` more seconds.
+        """Return the slowest recorded requests of each API, and continue the recording.
 
-        If `seconds` is greater than LONGEST_RECORDING, the method uses LONGEST_RECORDING instead. To record for
-        longer, call the method again. If no recording is running, the method starts a new one and returns {}.
+        The recording continues for at least the next `seconds` seconds. A number above LONGEST_RECORDING counts as
+        LONGEST_RECORDING. If no recording is running, the method starts a new one and returns {}.
         """
         with self._lock:
             self._record(min(seconds, LONGEST_RECORDING))

@@ -1,7 +1,7 @@
 """Serves what every page needs: its files, the feed of changes, and the states that a group can have.
 
-`own_broker.py` adds the routes of a page that its own broker serves. `hmb.monitoring.remote` adds the routes of a page
-that reads another broker through its APIs.
+`own_broker.py` adds the routes of a page that a broker serves about itself. `hmb.monitoring.remote` adds the routes of
+a page that `hmb ui -b` serves about another broker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Shows what happens inside any broker, Apache Kafka included, through the APIs that clients use.
 
-A broker of HMB serves its own state and its own page. Other brokers have no such ports. `hmb state -b ADDRESS`, `hmb
-top -b ADDRESS` and `hmb ui -b ADDRESS` therefore ask the brokers with the APIs of Kafka, and make the same
-`BrokerState` from the responses:
+A broker of HMB can serve its state and a page over HTTP. Brokers of Apache Kafka cannot. The commands `hmb state -b
+ADDRESS`, `hmb top -b ADDRESS` and `hmb ui -b ADDRESS` therefore send Kafka requests, and create the same `BrokerState`
+from the responses:
     part of the state                                     API
     brokers, topics, leaders                              Metadata
     settings of topics                                    DescribeConfigs
@@ -16,8 +16,8 @@ No API of Kafka describes, for example, the segments of a log or the connections
 these parts. The field `missing` names each of them with the reason, and the page shows this reason. A request can also
 fail, for example because the user is not allowed to send it. Then `missing` contains the broker's error.
 
-*Rights.* HMB connects to the brokers as one user, which the settings of the command name (`--command-config`). The page
-therefore shows only what this user is allowed to read.
+*Rights.* HMB connects to the brokers as the user from the file of the option `--command-config`. The page therefore
+shows only what this user is allowed to read.
 
 *Cost.* To read the state once, HMB sends about ten requests, and three more requests for each group. The page reads the
 state at most once per second.

@@ -1,9 +1,9 @@
 """Serves a page about a broker that runs somewhere else. The page shows what this broker's APIs report.
 
-The command `hmb ui -b ADDRESS` serves this page. A broker of HMB can also serve a page itself (`hmb broker
---ui`). Both pages have the same files (HTML, styles and scripts), and check requests in the same way. But they
-get batches and offsets in different ways: the broker reads its own log files. The command `hmb ui` cannot read
-these files, so it sends Kafka requests to the broker. Its page therefore has three other routes:
+The command `hmb ui -b ADDRESS` serves this page. A broker of HMB can also serve a page about itself (`hmb broker
+--ui`). Both pages use the same HTML, styles and scripts. The broker reads batches and offsets from its own log
+files. The command `hmb ui` cannot read these files, so it sends Kafka requests to the broker. For this purpose,
+the command has three routes that the broker does not have:
     GET /fetched          the batches from an offset on, read with Fetch requests
     GET /fetched-batch    one batch with its records and bytes, read with a Fetch request
     GET /offset-of-time   the offset of a time, read with a ListOffsets request

@@ -3,8 +3,8 @@
 A class declares all versions of its message, with one line for each field (see `hmb.protocol.schema`). Classes and
 fields have the same names as in Kafka's message definitions.
 
-HMB does not have the messages of all Kafka's APIs. For example, the API `Vote` is missing: controllers use it
-to elect a leader, and HMB has no such election.
+Some of Kafka's APIs have no messages in HMB, for example the API `Vote`. Kafka's controllers use `Vote` to
+elect their leader, and HMB has no such election.
 
 This module finds the file and the classes of an API by the name of the API. For example, the API `ApiKey.LIST_OFFSETS`
 has the file `list_offsets.py`, with the classes `ListOffsetsRequest` and `ListOffsetsResponse`. The module imports the

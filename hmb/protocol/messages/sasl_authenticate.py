@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response
 
 
 class SaslAuthenticateRequest(Request, api_key=ApiKey.SASL_AUTHENTICATE, versions="0-2", flexible="2+"):
-    """The client's next message. Version 2 uses the flexible encoding (KIP-482).
+    """A message that the client sends to log in. Version 2 uses the flexible encoding (KIP-482).
 
     The message may contain a password, so `repr` does not show its bytes.
     """

@@ -8,9 +8,9 @@ several blocks is newer and different.) The format of snappy-java is:
     int32 version = 1            int32 oldest compatible version = 1            (both big endian)
     repeated: int32 size of the block; the block
 
-Early clients in languages other than Java wrote only one block, without the header and without the size. This module
-reads the format of snappy-java and such a single block. It writes only the format of snappy-java. Neither format
-contains a checksum, because the record batch already contains a CRC.
+Early clients in languages other than Java wrote a single Snappy block and nothing else. This module can read such a
+block and the format of snappy-java. It writes only the format of snappy-java. Neither format contains a checksum,
+because the record batch already contains a CRC.
 
 For example, `compress` divides 100,000 bytes into 4 blocks. Each block contains at most 32,768 bytes before
 compression.

@@ -219,8 +219,8 @@ def _bit_buffer(values: Array) -> Any:
 class _BatchFields(NamedTuple):
     """Fields of batch headers. Each field is a numpy array with one element for each record.
 
-    Each record has the value of its batch. For example, `base_offset` contains the base offset of a batch as often
-    as the batch has records.
+    The element is the value of the record's batch. For example, if a batch has base offset 500 and 3 records,
+    `base_offset` contains 500 three times.
     """
 
     base_offset: Array
@@ -291,8 +291,8 @@ def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
 def _binary(data: bytes, slices: _Slices) -> pa.Array:
     """Return a column with the values at the positions in `slices`.
 
-    The function first creates an array whose elements are alternately the bytes before a value, and the value. It then
-    copies every second element, which is a value, to the returned column.
+    The function first divides `data` into gaps and values. A gap contains the bytes before a value. The function
+    then copies only the values to the returned column.
     """
     count = len(slices.starts)
     if slices.is_present is not None and not slices.is_present.any():

@@ -20,10 +20,10 @@ SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is ne
 # negative, so the record is damaged. For each odd first byte, the two tables below contain NEVER. A decoder that adds
 # NEVER to the start of the record gets an end far below 0, and notices the damage.
 NEVER = -INT64_MAX
-# A record begins with its length, a varint. This table is for a varint of one byte. It maps this byte to the number of
-# bytes from the start of the record to its end. For example, the byte 20 means a length of 10, so END_AFTER_ONE[20] is
-# 11: one byte for the varint and 10 bytes after it. An odd byte means a negative length. Such a record is damaged, so
-# the table contains NEVER, a number far below 0.
+# A record begins with its length, a varint. If this varint has one byte, the byte is twice the length (zigzag
+# encoding). For example, the byte 20 means a length of 10. END_AFTER_ONE[20] is 11, the size of the whole record: one
+# byte for the varint and 10 bytes after it. An odd byte means a negative length. Such a record is damaged, so the table
+# contains NEVER.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 # A record begins with its length. This table is for records whose length is a varint of two bytes. The size of such a
 # record in bytes is END_AFTER_TWO[first byte] + 64 * second byte.

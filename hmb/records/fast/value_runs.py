@@ -45,7 +45,8 @@ def encode_values(
     """Encode one record for each value. Return the bytes of the records, and a list of runs.
 
     A run is a sequence of records with the same size and with values of the same length. The caller appends the
-    returned bytes to a buffer, at the position `start`. The field `start` of each run is a position in this buffer.
+    returned bytes to a buffer, at the position `start`. The field `start` of each run is a position in this buffer. It
+    is right only if all records before the run belong to runs. The caller uses runs only in this case.
 
     The number `first` is the offset delta of the first record.
     """

@@ -288,11 +288,11 @@ def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
 def encode_messages(
     first_offset: int, magic: int, timestamp: int, values: Iterable[tuple[bytes]], value_size: int
 ) -> list[bytes]:
-    """Encode messages without keys, whose values all have the same size.
+    """Encode messages that have no keys. All values must have the same size.
 
     `magic` (0 or 1) is the format of the messages. The CRC of a message covers some fields and then the value.
-    These fields have the same bytes in all messages. The function therefore computes their CRC only once. For each
-    message, it continues from this CRC with the bytes of the value.
+    These fields are the same in all messages, so the function computes their CRC only once. For each message, it
+    continues from this CRC with the bytes of the value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)

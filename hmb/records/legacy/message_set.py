@@ -3,14 +3,13 @@
 When a broker appends a record batch, it writes only one offset, the base offset. In a message set, it must
 write an offset into every message. A message can be a *wrapper*, which contains a compressed message set. The
 messages in a wrapper are its *inner messages*. The function `assign_offsets` handles three kinds of messages:
-- Messages without compression: a loop checks the CRC of each message and writes its offset. The loop works on a
-  copy of the message set.
-- Wrappers of format v1: the inner messages usually have the offsets 0, 1, 2 and so on. The broker decompresses
-  the wrapper to check this. If it is true, the broker keeps the compressed bytes, and usually changes only the
-  offset of the wrapper. The CRC of the wrapper then stays valid, because a CRC does not cover the offset of its
-  message. If the inner offsets are wrong, the broker corrects them and compresses the messages again.
-- Wrappers of format v0: the inner messages must have the same offsets as in the log, which the producer cannot
-  know. So the broker decompresses the wrapper, writes these offsets, and compresses the messages again.
+- Messages without compression: the function checks the CRC of each message and writes its offset.
+- Wrappers of format v1: the inner messages should have the offsets 0, 1, 2 and so on. The broker decompresses
+  the wrapper to check these inner offsets. If they are correct, the broker keeps the compressed bytes, and usually
+  changes only the wrapper's own offset. A CRC does not cover this offset, so the CRC stays valid. If the inner
+  offsets are wrong, the broker corrects them and compresses the messages again.
+- Wrappers of format v0: each inner message must contain its offset in the log. The producer cannot know this
+  offset. So the broker decompresses the wrapper, writes the offsets, and compresses the messages again.
 
 Writing the offsets into a message set takes time. A thread therefore does this before it takes the log's lock.
 The first message gets the log end offset. Until the thread has the lock, another thread can append records, and
@@ -51,10 +50,9 @@ _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# _SPECIAL[magic] contains the attribute bits that `_assign_plain` does not handle. If a message has one of these bits,
-# `_assign_plain` stops at this message. In both versions of messages (magic 0 and 1), a bit of CODEC_MASK means that
-# the message is compressed. In magic 1, a message can have LOG_APPEND_TIME_BIT. The broker refuses such a message,
-# because a producer must not set this bit.
+# The function `_assign_plain` stops at a message if one of the bits in _SPECIAL[magic] is set in its attributes. A bit
+# of CODEC_MASK is set if the message is compressed. LOG_APPEND_TIME_BIT exists only in messages of magic 1. A producer
+# must not set LOG_APPEND_TIME_BIT, so the broker refuses a message with this bit.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
@@ -150,13 +148,13 @@ def assign_offsets(
     limit: int = DEFAULT_LIMIT,
     decompressing: AbstractContextManager[object] = NOTHING,
 ) -> AssignedMessages:
-    """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
+    """Check a message set, and return a copy in which the offsets begin with `first_offset`.
 
     If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1.
 
-    A wrapper is a message that contains a compressed message set. The function enters the context manager
-    `decompressing` once for each wrapper, while it decompresses and processes the wrapper. For example, a semaphore
-    limits how many threads decompress at the same time.
+    A wrapper is a message that contains a compressed message set. The function decompresses and processes each
+    wrapper in a block `with decompressing`. If `decompressing` is a semaphore, it limits how many threads
+    decompress at the same time.
 
     Raises CORRUPT_MESSAGE if a size or a CRC is wrong. Raises MESSAGE_TOO_LARGE if all wrappers of the set together
     decompress to more than `limit` bytes. Raises INVALID_RECORD, INVALID_TIMESTAMP or UNSUPPORTED_COMPRESSION_TYPE

@@ -3,12 +3,12 @@
 The broker converts the messages of an old producer in two cases:
 - The topic has a codec (`compression.type`), and the messages have another codec. The broker then writes a record batch
   with the topic's codec.
-- The messages are compressed together, in a *wrapper* of version 0, and need other offsets. For example, another
-  producer has appended records in the meantime. To change the offsets, the broker must compress all messages of the
-  wrapper again, so it creates a record batch instead.
+- The messages are compressed together, in a *wrapper* of version 0, and contain offsets that another producer's records
+  now have. To change the offsets, the broker must compress all messages of the wrapper again, so it creates a record
+  batch instead.
 
-A record batch can store everything that a message contains, so the conversion loses no data. Kafka 3 even converts
-every message that a producer sends.
+A record batch can store everything that a message contains, so the conversion loses no data. Kafka 3 converts all
+messages v0 and v1 that producers send.
 
 Source: Kafka's `RecordsUtil`.
 """

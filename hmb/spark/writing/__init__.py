@@ -4,12 +4,14 @@ Two problems can occur. First, if a worker process dies, Spark runs its task aga
 of the task, although the first run may already have written some of them. Second, the broker can reject the record of
 a row. The query must then report an error, so that the row is not lost unnoticed.
 
-A task sends its rows with one `hmb.Producer`, and waits until the broker has acknowledged all of them. If one
-row is not acknowledged, the task fails, and Spark runs the task again. Some rows can then be written twice, so
-the query writes *at least once*. With the option `exactlyOnce`, a task writes its rows in one transaction,
-together with a note. The note says that the task has written its rows of this batch of the query. The note is a
-committed offset of a consumer group, whose name is the same in all runs of the task. If Spark runs the task
-again, the task finds the note and writes nothing, so the query writes *exactly once*.
+A task sends its rows with one `hmb.Producer`, and waits until the broker has acknowledged all rows. If a row is
+not acknowledged, the task fails, and Spark runs the task again. A row can then be written twice, so the query
+writes *at least once*.
+
+With the option `exactlyOnce`, a task writes its rows in one transaction. In the same transaction, the task
+commits an offset for a consumer group: the number of the batch plus 1. If Spark runs the task again, the task
+reads this offset, and finds that the batch is already written. The task then writes nothing, so the query
+writes *exactly once*.
 
 The rows of a task pass through these modules, from left to right. If the query writes exactly once, the task also uses
 the module `once`, which sends all rows in one transaction:

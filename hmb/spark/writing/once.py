@@ -116,9 +116,9 @@ class BatchNote:
         self.rows += rows.num_rows
 
     def to_offset(self) -> OffsetAndMetadata:
-        """Return the offset that stores this note: the number of the batch plus 1.
+        """Return the offset to commit when the task writes the batch: the number of the batch plus 1.
 
-        The metadata of the offset is JSON text with the number of rows and their checksum.
+        The metadata of this offset is JSON text with the number of rows and a checksum of the rows.
         """
         return OffsetAndMetadata(self.batch + 1, json.dumps({"rows": self.rows, "checksum": self.checksum}))
 

@@ -36,7 +36,7 @@ class RowError(ValueError):
 
 
 class Rows(NamedTuple):
-    """Rows of one batch that go to the same topic and, if the rows choose a partition, to the same partition."""
+    """Rows of one batch that have the same topic and the same value in the column `partition`."""
 
     topic: str
     partition: int | None  # None: the partitioner chooses a partition for each row

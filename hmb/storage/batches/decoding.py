@@ -16,10 +16,10 @@ batch, the new batch would have a correct CRC, and nobody could find the damage 
 records from the disk, it checks the CRC. When the broker finds a damaged batch for the first time, it logs the file,
 the position and the offsets.
 
-*The memory.* A thread that reads a compressed batch needs memory for the decompressed records, up to
-`max.decompressed.message.bytes`. So at most two threads at a time may decompress records before an append. The
-semaphore PREPARING makes all other threads wait. SEARCHING limits the threads that search for a timestamp, and
-CONVERTING limits the threads that convert records for old clients.
+*The memory.* A thread that decompresses a batch needs up to `max.decompressed.message.bytes` of memory. So
+three semaphores limit the number of threads that decompress, to two threads for each semaphore. PREPARING
+limits the threads that prepare a producer's batch for the append. SEARCHING limits the threads that search for
+a timestamp. CONVERTING limits the threads that convert records for old clients.
 
 For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
 If 100 threads decompressed at the same time, the broker would need 3.2 GB. With at most two threads, it needs 64 MB,

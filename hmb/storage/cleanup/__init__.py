@@ -1,9 +1,10 @@
 """The cleanup of a log: it deletes old segments, and it replaces segments that were compacted or repaired.
 
-An append changes only the end of a log. The modules of this folder change the rest of the log: they delete and
-replace segments. (At its start, the broker can also cut damaged bytes off the end of a log. The folder
-`recovery` does this.) For example, a log has the segments 0, 100 and 200, and all records of segment 0 are
-older than `retention.ms`. The cleanup removes segment 0 from the log, and 100 becomes the log start offset.
+An append changes only the end of a log. The modules of this folder delete and replace segments. For example, a
+log has three segments, which begin at the offsets 0, 100 and 200. All records of the first segment are older
+than `retention.ms`. The cleanup removes this segment from the log, and 100 becomes the log start offset.
+
+The folder `recovery` contains the code that cuts damaged bytes off the end of a log when the broker starts.
 
 A cleanup holds the log's cleanup lock, so only one cleanup of a log runs at a time. Appends and reads continue during a
 cleanup. A thread may still be reading a segment that the cleanup deletes or replaces. The cleanup therefore renames the

@@ -1,4 +1,4 @@
-"""The cleaner finds the logs that need compaction, and drops each record whose key also has a later record.
+"""The cleaner compacts logs. It drops a record if the log has a later record with the same key.
 
 The beginning of a compacted log is *clean*: it has already been compacted. The end is *dirty*: its records are newer
 than the last compaction:
@@ -191,7 +191,7 @@ def _batches(
 
 
 def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
-    """Yield `(position, batch)` for every batch of a segment, with its records. Raises CORRUPT_MESSAGE, OSError."""
+    """Check the CRC of each batch of a segment, and yield `(position, batch)`. Raises CORRUPT_MESSAGE, OSError."""
     windows, position = Windows(segment.file, segment.size), 0
     while position < windows.end:
         size = parse_batch(*windows.at(position, HEADER_PEEK)).size
@@ -234,7 +234,7 @@ class _Rewriting:
         self._transactions = CleanedTransactionMetadata()
 
     def compact(self, group: Sequence[Segment]) -> None:
-        """Copy the records that the log keeps into a new segment, which replaces the segments of `group`."""
+        """Replace the segments of `group` with one new segment, without the records that compaction drops."""
         log = self._log
         cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
         try:

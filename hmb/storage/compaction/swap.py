@@ -75,8 +75,10 @@ def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, 
     """Complete the swaps that a crash interrupted: replace the old segments with the new ones. Raises OSError.
 
     Return the base offsets of the new segments. The caller must check these segments and rebuild their transaction
-    indexes. `next_offsets` comes from the manifest. It maps the base offset of each new segment to the offset at
-    which the last of its old segments ends.
+    indexes.
+
+    The manifest contains `next_offsets`. A key is the base offset of a new segment. The value is the first offset
+    after the segments that this new segment replaces.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

@@ -26,7 +26,8 @@ FEW = 5
 class Kind:
     """A kind of finding, for example a wrong index entry.
 
-    `heading` and `form` are the texts with which Kafka's tool reports such findings.
+    `heading` is the line above all findings of one file, and `form` is the line for one finding. Kafka's tool
+    prints the same lines.
     """
 
     name: str
@@ -85,9 +86,9 @@ class FindingEntry(Entry):
 class Findings:
     """Collects the findings of a dump. A finding is a pair of numbers that do not fit together.
 
-    For example, the offset in an index entry differs from the offset in the log. A file can have a very large
-    number of findings. For each file and each kind of finding, this class stores only the first findings, at
-    most as many as the parameter `most` says. It counts the rest, but does not store them.
+    For example, the offset in an index entry differs from the offset in the log. For each file and each kind of
+    finding, this class stores at most `most` findings. It only counts all further findings, because a file can have
+    a very large number of them.
     """
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:

@@ -8,7 +8,8 @@ entry of these indexes with the log:
 - An entry of the time index contains a timestamp and an offset. This timestamp must be the greatest timestamp
   of the batch that ends at this offset.
 
-`Findings` collects all differences. The dump shows them after all files, as Kafka's tool does.
+`Findings` collects the differences between the indexes and the log. After the contents of all files, the dump
+prints these differences, as Kafka's tool does.
 
 Kafka creates the file of an index with its full size. While Kafka appends to the index, all bytes after the
 last entry are zeros. The dump stops at these zeros.
@@ -265,8 +266,8 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
 def _log_beside(path: Path) -> BufferedReader:
     """Open the log file of the segment to which the index `path` belongs.
 
-    If the index has no entries, nothing must be compared with the log. If the log file is also missing, this
-    function returns an empty file instead.
+    If the index has no entries and the log file does not exist, return an empty file. An index without entries can
+    be checked without the log.
     """
     log = path.with_suffix(".log")
     with IndexReader(path) as index:

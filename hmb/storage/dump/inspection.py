@@ -86,7 +86,7 @@ def inspect(path: Path) -> Iterator[InspectedEntry]:
 
 
 class _LogWalk:
-    """Reads the batches of a log in order. For each index entry, it continues to the batch that the entry refers to."""
+    """Reads the batches of a log in order, to compare each entry of an index with its batch in the log."""
 
     def __init__(self, log: BufferedReader) -> None:
         self._batches = walk(log)

@@ -39,8 +39,8 @@ def header_at(log: BufferedReader, position: int) -> Batch:
 def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
     """Yield the header of each complete batch, from `position` on. Raises KafkaError at the first damaged header.
 
-    If the file ends inside a header, this header counts as damaged. If the file ends later in a batch, the function
-    ends without an error before this batch.
+    A header that is cut off by the end of the file counts as damaged. If the file contains the header of the last
+    batch, but not the whole batch, the function ends without an error. It does not yield this header.
     """
     end = os.fstat(log.fileno()).st_size
     while position < end:

@@ -1,8 +1,9 @@
 """Detects changes that another process makes to a file while the broker appends to this file.
 
-Only the broker is allowed to write to a log. If another process removes, replaces or cuts the active segment,
-acknowledged records are lost. The broker would not notice the loss, because its writes to the open file still succeed.
-So the broker checks the file of the active segment before each sync, before each roll, and when it stops.
+Only the broker is allowed to write to a log. If another process removes, replaces or truncates the file of the
+active segment, acknowledged records are lost. The broker would not notice the loss, because its writes to the
+open file still succeed. So the broker checks this file before each sync, before it starts a new segment, and
+when it stops.
 
 A check finds several kinds of changes to the file of the active segment. If the file has been removed or has
 another inode, another process has removed or replaced it. If the file is shorter than the broker expects,

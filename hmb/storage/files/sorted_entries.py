@@ -164,7 +164,7 @@ class IndexFile(ABC):
         return data[: len(data) - len(data) % self.ENTRY.size]
 
     def _on_cut(self) -> None:
-        """Log an error, but only once: another process has cut the file or removed it, so entries are missing."""
+        """Log that another process has truncated or removed the index file. Only the first call logs the error."""
         if not self._is_cut:
             self._is_cut = True
             LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "

@@ -18,11 +18,12 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The clock algorithm checks the open files one after another. After the last file, it begins again with the first. It
-removes the mark of each file that it checks. The next use of the file sets the mark again. If a file has no mark, no
-thread has used it again since the last check, or since it was opened. The algorithm closes this file. (It would be more
-exact to close the file that was not used for the longest time. But then each use would have to update a sorted list of
-the files, which is slower than setting a mark.)
+The clock algorithm checks the open files one after another. After the last file, it begins again with the first
+file. If a file has a mark, the algorithm removes the mark, and the next use of the file sets it again. If a
+file has no mark, the algorithm closes the file. A file that is used often therefore stays open.
+
+It would be more exact to close the file whose last use was the longest time ago. But then each use would have
+to update a sorted list of the files, which is slower than setting a mark.
 
 This module avoids two errors:
 - *A thread writes into the wrong file.* The kernel uses the number of a closed descriptor again for the next file. For
@@ -263,10 +264,9 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Each file has a lock for syncs, `_syncing`. This method must call `open` before it takes the lock. If too many
-        # files are open, `open` closes one of them. Before `open` closes a file, it may sync the file, and needs the
-        # file's lock. In rare cases, `open` closes the same file that this method syncs. If the thread already held the
-        # lock, it would wait forever.
+        # Call `open` before taking the lock `_syncing`. If too many files are open, `open` syncs and closes one of
+        # them. In rare cases, `open` chooses the same file that this method syncs. If this thread already held
+        # `_syncing`, the sync in `open` would wait for the lock forever.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

@@ -1,12 +1,14 @@
 """Reads a large file through a window, so that only a part of the file is in memory.
 
-Recovery and compaction must read whole segments, which are up to 1 GiB large. To load a whole segment would need too
-much memory. To map it into memory would be dangerous, because another process may make the file shorter. If the broker
-then read beyond the new end, the kernel would kill the broker (SIGBUS). So the broker reads one part of 1 MiB (a
-*window*) at a time, works on this part, and then reads the next window:
-    file     [ batch | batch | batch | batch | batch | batch ...
-    window           [.........................]           the fifth batch begins in the window and ends after it,
-                                     [....................  so the next window begins with it
+Recovery and compaction must read whole segments, which are up to 1 GiB large. To load a whole segment would
+need too much memory. To map it into memory would be dangerous, because another process may make the file
+shorter. If the broker then read beyond the new end, the kernel would kill the broker (SIGBUS).
+
+So the broker reads one part of 1 MiB (a *window*) at a time. In the next drawing, the fifth batch begins in
+window 1, but ends after it. Window 2 therefore begins with the fifth batch:
+    file      [ batch | batch | batch | batch | batch | batch ...
+    window 1  [...................................]
+    window 2                                  [..................
 
 While the broker reads a file, another process may make the file shorter. The broker then reads fewer bytes than
 expected, so the last batch can be incomplete. The broker handles an incomplete batch like any other damaged batch.
@@ -47,8 +49,8 @@ class Windows:
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
         """Return a view that contains the `size` bytes at `position`, and the index of these bytes in the view.
 
-        If the file ends before them, the view has fewer bytes. A caller can read all batches in order, forwards or
-        backwards. Each byte of the file is then read from disk only about once. Raises OSError.
+        If the file ends before `position + size`, the view has fewer bytes. A caller can read all batches in order,
+        forwards or backwards. Each byte of the file is then read from disk only about once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):

@@ -1,21 +1,23 @@
 """Recovery: when the broker starts, it finds out which records a log contains after a kill, a power cut or damage.
 
-If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut,
-bytes that were not synced may be missing. A defective disk may change a bit at any time. When the broker finds
-damage at its start, the position of the damage shows the cause. The *recovery point* separates synced bytes
-from bytes that may not be synced. In this drawing, `?????` stands for damaged bytes:
-                         recovery point               end of the file
-                               |                             |
-    [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
-                      damage: restored, or an    a power cut: the log ends here,
-                      empty batch replaces it    and later batches go to a .cut file
+A kill of the broker's process loses no written bytes, because the kernel has them. A power cut can lose bytes
+that the broker has not synced. A defective disk can change a bit at any time.
 
-All bytes before the recovery point have been on disk. If these bytes are damaged, the disk has changed them
-later. The broker first tries to restore the damaged batch. This works if only the offset, the length or the
-format version of the batch is damaged. The broker can find the right values of these fields in the batches
-before and after. It can also restore a transaction marker in which only one bit is wrong. If the restore
-fails, the records of the batch are lost, and the broker replaces the batch by an empty batch. In both cases,
-readers can continue with the next batch.
+The position of damaged bytes (`?????`) shows the probable cause. The broker has synced all bytes before the
+*recovery point*. After this point, a power cut can leave damaged bytes:
+                         recovery point                       end of the file
+                               |                                   |
+    [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
+                      a disk fault: the broker   a power cut: the log ends here, and the
+                      corrects this batch, or    broker copies the rest to a .cut file
+                      puts an empty batch here
+
+If a batch before the recovery point is damaged, the broker first tries to restore it. The broker can correct a
+wrong offset, length or format version, because the batches before and after show the right values. It can also
+restore a transaction marker in which only one bit is wrong.
+
+If the broker cannot restore a batch, the records of this batch are lost. The broker replaces it by an empty
+batch, so that readers can continue with the next batch.
 
 Bytes after the recovery point may never have been on disk. If these bytes are damaged, the log ends at the damage,
 because later records may depend on the lost records.

@@ -19,14 +19,14 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# The broker does not add an index entry for each batch. An append adds an entry only if more than
-# `index.interval.bytes` bytes follow the last entry. So after a clean stop, at most `index.interval.bytes` plus the
-# bytes of one append follow the last entry. This module assumes that one append has at most MAX_UNINDEXED bytes.
+# An append adds an index entry only if it begins more than `index.interval.bytes` bytes after the position in the last
+# entry. An append without an entry therefore ends at most `index.interval.bytes` plus its own size after this position.
+# This module assumes that one append has at most MAX_UNINDEXED bytes.
 #
-# When the broker starts, it counts the bytes after the last index entry of a segment. If there are more than
-# `index.interval.bytes` plus MAX_UNINDEXED bytes, index entries are probably missing. The broker then checks the whole
-# segment. With a large `max.message.bytes`, one append can have more than MAX_UNINDEXED bytes. In this case, the broker
-# may check a segment that lacks no entry. The start then takes longer, but does no harm.
+# If a batch begins more than `index.interval.bytes` plus MAX_UNINDEXED bytes after the position in the last index
+# entry, the index probably lacks entries. The broker then checks the whole segment. If `max.message.bytes` is large,
+# one append can have more than MAX_UNINDEXED bytes. The broker may then check a segment whose index is complete. This
+# check only makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -1,10 +1,11 @@
 """Rebuilding damaged indexes of a segment while clients read it.
 
-The disk or another process may damage an index. An entry of the offset index contains the position of a batch
-and the last offset of this batch. (Kafka may write the last offset of a later batch.) A reader compares the
-entry with the batch at this position. The index is damaged if no batch begins there, or if the last offset of
-the batch is greater than the offset in the entry. The broker then builds a new offset index and a new time
-index from the headers of the batches:
+An entry of the offset index contains an offset and the position of a batch. The last offset of the batch must
+not be greater than the offset in the entry. For example, the batch at position 5000 has the offsets 8031 to
+8040. An entry with offset 8040 and position 5000 is correct. With offset 8035, it is wrong.
+
+If a reader finds a wrong entry, the broker builds a new offset index and a new time index from the headers of
+the batches:
     .log               [ 8021..8030 ][ 8031..8040 ] ...    the broker reads all headers
     .index.rebuilt     the broker writes all new entries at once
     .index             the broker renames the new file to this name
@@ -32,9 +33,10 @@ REBUILT = ".rebuilt"  # suffix of the new files' names until the rebuild is comp
 
 
 def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
-    """Rebuild the offset index and the time index of `segment`, because one of the two, `index`, is damaged.
+    """Rebuild the offset index and the time index of `segment`. The caller has found damage in `index`.
 
-    If another thread is already rebuilding these indexes, do nothing. Raises KafkaError if the log is damaged.
+    If another thread is already rebuilding the indexes of `segment`, do nothing. Raises KafkaError if the log is
+    damaged.
     """
     if not segment.rebuilding.acquire(blocking=False):
         return

@@ -263,7 +263,7 @@ class _Loading:
         return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
-        """Return the offset below which all records of the last segment had been synced, or None if it is unknown."""
+        """Return the offset after the last synced record of the log, or None if this offset is unknown."""
         recovery_point, next_offset = self._checkpoint.recovery_point, self._checkpoint.next_offset(segment.base_offset)
         if self._checkpoint.is_clean:
             return recovery_point if next_offset is None else max(recovery_point or 0, next_offset)
@@ -337,10 +337,10 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
 def _load_producers(
     directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
 ) -> ProducerState:
-    """Load a snapshot into the empty `state`, and add the later batches. Rebuild incomplete transaction indexes.
+    """Load a snapshot into `state`, add the later batches, and rebuild incomplete transaction indexes.
 
-    The function loads the newest intact snapshot. But if the transaction index of a segment is incomplete, the
-    snapshot must not be newer than the beginning of this segment.
+    For example, the transaction index of the segment at offset 500 is incomplete. To read all batches of this
+    segment again, the function loads no snapshot after offset 500.
     """
     loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)

@@ -1,8 +1,8 @@
 """Read checks: a running broker notices that a client cannot read past a damaged batch.
 
-In a fetch, the kernel sends the records from the file to the client. The broker does not read the records, so it does
-not know whether a batch is still intact. The client checks the CRC of the batch. If the CRC is correct, the client
-continues at a later offset. If the CRC is wrong, the client fetches the same offset again and again.
+In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only
+the client notices a batch with a wrong CRC. The client then fetches the same offset again and again. For the
+broker, a repeated fetch of one offset is therefore a sign that a batch may be damaged.
 
 A client that fetches the same offset a second time may have found a damaged batch. So the broker checks the first batch
 at this offset before it sends the batch again. The broker also checks that the file is long enough for the read. If the

@@ -16,10 +16,12 @@ the first one that is possible:
    If the CRC never matches, the transaction index shows which ABORT markers were in the hole.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past them.
 
-If the damaged bytes (the hole) are at the end of the file, the broker cuts them off, and appends the replacement to
-the file. If the hole is in the middle of the file, the replacement may have another size, so all later batches move to
-other positions. The broker therefore writes a new segment. It then replaces the old segment by the new segment in a
-swap, as in compaction (swap.py).
+The broker replaces damaged bytes (a hole), for example by an empty batch. If the hole is at the end of the
+file, the broker cuts off the hole, and appends the empty batch.
+
+A hole in the middle of the file may have another size than its replacement. All batches after the hole must
+then move. So the broker writes a new segment, and replaces the old segment by it in a swap, as in compaction
+(swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.
@@ -74,11 +76,11 @@ class Hole(NamedTuple):
 
 
 class SyncedOffsets(NamedTuple):
-    """Offsets that show which records of a segment the broker had synced to the disk before it stopped or crashed.
+    """Offsets that show which records of a segment the broker had synced before it stopped or crashed.
 
-    - `synced_to`: all records below this offset were synced. Bytes at or above this offset may never have reached
-      the disk. If they are damaged, the log ends at the damage. If the whole segment was synced, but its last
-      offset is unknown, the value is None.
+    - `synced_to`: the broker had synced all records below this offset. Later records may never have reached the
+      disk. If their bytes are damaged, the log ends there. None means that the broker had synced the whole segment,
+      but does not know its last offset.
     - `may_continue`: whether the segment may contain batches at or above `synced_to`. This is True only for the
       last segment of a log.
     - `expected_end`: the offset at which the segment should end. If the segment ends at a lower offset, records at
@@ -202,10 +204,10 @@ class HoleSearch:
         self.end_offset = segment.base_offset  # the end offset of the part that is repaired so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Find all damaged parts of the segment's file (holes) from `position` to the end. Raises OSError.
+        """Return the holes (damaged parts) after the first `position` bytes of the segment's file.
 
-        `position` is a number of bytes. The batches before this position are not searched, and the last of them has the
-        last offset `next_offset - 1`.
+        The first `position` bytes are intact, and are not searched. They contain batches up to offset `next_offset -
+        1`. Raises OSError.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to

@@ -6,21 +6,25 @@ log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-A batch is intact if its length and its CRC are correct (checking.py). The function `recover` only finds where the
-intact batches end. If damaged bytes follow, `repair` (repair.py) then cuts them off or replaces them. The choice
-depends on the *recovery point*, the offset below which the broker has synced all records (loading.py). The broker also
-reads the state of the producers from the intact batches, but loading.py does this after the repair.
+A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which
+the intact batches end. The broker has synced all records below the *recovery point* (loading.py). If the intact
+batches end below this offset, `repair` (repair.py) replaces the damaged bytes. Otherwise, `repair` cuts them
+off.
+
+After the repair, loading.py reads the state of the producers from the intact batches.
 
 Usually, the broker checks only the active segment, because a log syncs each segment before it creates the next one. The
 broker checks an older segment only if it cannot trust the segment's files. For example, a file may not have the size
 that is stored in the *manifest*, a list of all segments (loading.py). After a clean stop, even the active segment needs
 no check if its files are unchanged (clean_stop.py).
 
-The CRC of a batch does not cover the batch's offset. If the disk changes a bit of the offset, the CRC is still correct,
-but the offset may be too great. Offsets then seem to be missing before this batch: the log seems to have a gap. Real
-gaps also exist, because compaction removes records. So `recover` trusts a gap only if the batch that follows the gap is
-confirmed. Usually, the next batch confirms it, because the next batch has greater offsets. If there is no next batch,
-all offsets of the segment must be below `upper_limit`, the offset below which all records are on disk.
+The CRC of a batch does not cover the batch's offset. If a damaged disk makes this offset too great, the log
+seems to have a gap: offsets seem to be missing before the batch. Real gaps also exist, because compaction
+removes records.
+
+`recover` therefore checks each batch A that follows a gap. If another batch follows A, its offsets must be
+greater than the offsets of A. If A is the last batch of the segment, all offsets of A must be below
+`upper_limit`. All records below `upper_limit` are on disk.
 
 The check therefore compares the offset of a batch after a gap with the offset of the next batch. For example, three
 batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If the
@@ -65,16 +69,16 @@ def checked_batches(
     *,
     may_continue: bool = True,
 ) -> Iterator[tuple[int, CheckedBatch]]:
-    """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
+    """Yield `(position, batch)` for each intact batch of a segment's file, up to the first damaged batch.
 
     - `upper_limit`: all records below this offset are on disk. For the last segment, it is the recovery point. For
       any other segment, it is the base offset of the next segment. None means that the limit is unknown.
     - `start`: a pair (position, offset). The check begins with the batch at this position, which should begin at
       this offset. If `start` is None, the check begins with the file's first batch.
-    - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If it is False, and offsets
-      are missing before a batch that reaches `upper_limit`, this batch counts as damaged.
+    - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If `may_continue` is False,
+      a batch that follows missing offsets and contains such an offset counts as damaged.
 
-    Also raises OSError.
+    Raises Damage at the first damaged batch, and OSError.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_continue or upper_limit is None else upper_limit
@@ -109,11 +113,11 @@ def checked_batches(
 def recover(
     segment: Segment, upper_limit: int | None = None, stop: threading.Event = NO_STOP, *, may_continue: bool = True
 ) -> Recovered:
-    """Check the batches of a segment up to the first damaged batch, and rebuild the offset index and the time index.
+    """Check a segment's batches up to the first damaged batch, and rebuild the offset and time indexes.
 
     The function sets `segment.size` to the position at which the intact batches end. Damaged bytes after this
-    position stay in the file. But a preallocated file can contain only zeros after this position. These zeros are
-    not damage, and the function cuts them off. `checked_batches` explains `upper_limit` and `may_continue`.
+    position stay in the file. If the file is preallocated and contains nothing but zeros after this position, it is
+    not damaged. The function then cuts off the zeros. `checked_batches` explains `upper_limit` and `may_continue`.
 
     Raises Stopped if `stop` is set. Also raises OSError.
     """

@@ -39,10 +39,10 @@ def is_all_zeros(file: FileIO, position: int) -> bool:
 
 
 def keep(path: Path, position: int, end: int | None = None) -> Path:
-    """Copy the bytes from `position` to `end` into a file `<name of the file>.<position>.cut`, and return its path.
+    """Copy the bytes from `position` up to `end` (not included) into a `.cut` file, and return its path.
 
-    If `end` is None, copy all bytes up to the end of the file. Large parts of zeros use no disk space in the copy. The
-    broker never reads the copy. Raises OSError.
+    If `end` is None, copy all bytes up to the end of the file. The copy has the name `<name of the
+    file>.<position>.cut`. Long runs of zeros use no disk space, because the function skips them. Raises OSError.
     """
     kept = path.with_name(f"{path.name}.{position}{CUT}")
     temporary = kept.with_name(kept.name + ".tmp")

@@ -9,9 +9,9 @@ and its start offset, for example:
     5 250        epoch 5 is the current epoch; in epochs 1, 3 and 4, no leader appended a record
 
 A leader epoch ends where the next epoch begins. The newest epoch ends at the log end offset. A consumer can
-therefore detect that a log has lost records. It asks at which offset the epoch of the last record that it has
-read ended. If this offset is lower than the consumer's position, the log has lost records that the consumer has
-read.
+therefore detect lost records. For example, the last record that it has read has offset 259 and epoch 2. The
+consumer asks for the end offset of epoch 2. If the broker answers 250, the records at offsets 250 to 259 are
+lost.
 
 HMB's clusters have only one broker, which never loses its leadership. So logs that HMB has created stay in epoch 0.
 Logs that a Kafka broker has created may have more epochs.
@@ -29,7 +29,7 @@ from hmb.protocol.enums import NO_LEADER_EPOCH
 
 
 class EpochStart(NamedTuple):
-    """A leader epoch, and the offset of its first record: one line of the file."""
+    """A leader epoch and the offset of its first record: one line of `leader-epoch-checkpoint`."""
 
     epoch: int
     start_offset: int
@@ -64,8 +64,8 @@ class LeaderEpochs:
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
         """Return the epochs that have records at or after the log start offset.
 
-        The log no longer contains records below the log start offset. If the first returned epoch began below this
-        offset, the result contains the log start offset as its start.
+        For example, epoch 0 begins at offset 0, and epoch 2 begins at offset 100. If the log start offset is 40, the
+        result is `(0, 40)` and `(2, 100)`.
         """
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]

@@ -5,8 +5,8 @@ a log may hide records. If a segment file is lost, it looks like a segment that 
 broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores. If a file differs, the
 broker logs this. It can check a segment and rebuild an index, but it does not start with wrong topics or settings.
 
-The file `hmb-manifest` contains one entry in each line. An entry begins with the CRC-32C of the rest of its line. Then
-follow the kind of the entry, for example `topic`, and the fields of this kind. For example:
+Each line of the file `hmb-manifest` contains one entry. An entry consists of a CRC-32C, the kind of the entry,
+for example `topic`, and the fields of this kind. The CRC-32C covers the rest of the line. For example:
     6856822b manifest 000000131072
     b11acda5 file topics.json 142 90c1f2aa - -
     de2b2083 topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
@@ -230,8 +230,8 @@ class Manifest:
     ) -> None:
         """Replace the content of several state files, and update the manifest. Raises OSError.
 
-        Each file is replaced in one step. Before that, the method writes the entries of the files to the manifest, and
-        also the entries in `also`. If `sync` is False, a power cut can bring the old contents of the files back.
+        The method first writes the old and the new checksum of each file to the manifest, together with the lines in
+        `also`. It then replaces each file in one step. If `sync` is False, a power cut can bring the old contents back.
         """
         new = {self._name(path): FileEntry.of(content) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}

@@ -45,7 +45,7 @@ NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 
 
 class DeletedLog(NamedTuple):
-    """A deleted log whose directory still exists. `name` is the log's `<topic>-<partition>` (see `shortened`)."""
+    """A deleted log whose directory still exists. `name` is, for example, `events-0`; long names are cut."""
 
     path: Path
     name: str

@@ -76,7 +76,7 @@ def advance(clock: ManualClock, given: Any) -> None:
 
 
 class ControlPort:
-    """An HTTP server on 127.0.0.1 that controls the faults, the record of requests and the clock of a broker."""
+    """An HTTP server on 127.0.0.1 that controls a broker's faults, clock and recorded requests."""
 
     def __init__(self, faults: AllFaults, requests: RequestRecord, clock: ManualClock) -> None:
         """Create the server on a free port. `start` begins to serve requests. Raises OSError."""

@@ -43,7 +43,7 @@ class HandlerLayers:
     """A broker's table of handlers, to which tests add wrappers. Thread-safe."""
 
     def __init__(self, handlers: dict[ApiKey, Handler] | None = None) -> None:
-        """Prepare the table `handlers` for wrappers. If `handlers` is None, create a table with all handlers of HMB."""
+        """Use the broker's table `handlers`. If `handlers` is None, create a table with all handlers of HMB."""
         self.handlers = dict(HANDLERS) if handlers is None else handlers
         self._unwrapped: dict[ApiKey, Handler] = {}  # the broker's own handlers of the wrapped APIs
         self._wrappers: dict[ApiKey, dict[Layer, Wrapper]] = {}

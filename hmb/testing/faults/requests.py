@@ -18,10 +18,12 @@ If a fault selects no topic, the whole request gets the fault's error. If a faul
 the error, and the broker's handler answers for the other topics. The module broker/security/acls/refusal.py builds the
 response with the error.
 
-In a fetch session (KIP-227), a Fetch request names only the partitions that have changed. But a Fetch fault with a
-topic or an error must know all partitions of the request. While such a fault exists for a client, the broker therefore
-uses no fetch session with this client. If the client is already in a session, its next request gets the error
-FETCH_SESSION_ID_NOT_FOUND. From then on, the client names all partitions in each request.
+In a fetch session (KIP-227), a Fetch request names only the changed partitions. To simulate an error, or a
+fault of one topic, the broker must know all partitions of the request. While a client has a fault of this kind
+for Fetch, the broker uses no fetch session with the client.
+
+If a client is already in a fetch session, its next request gets the error FETCH_SESSION_ID_NOT_FOUND. From then
+on, the client names all partitions in each request.
 """
 
 from __future__ import annotations

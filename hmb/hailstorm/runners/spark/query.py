@@ -14,26 +14,29 @@ receives all tuples of some keys. Each node of the topology becomes a part of a 
     bolt with a state               group by instance, and transformWithStateInPandas; one state for each instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
-The nodes of the topology send rows to each other. The column `item` of a row contains a tuple. The other
-columns contain the tuple's origin, which is the same as without Spark. So an `IdempotentSink` receives each
-tuple with the same identity. The columns `topic`, `partition` and `offset` name the record from which the tuple
-was made. The column `path` lists the nodes that made the tuple, beginning with the spout. A node can make
-several outputs from one input. Therefore the column `number` contains, for each node in `path`, the index of
-its output. In this example, the spout `lines` made its first output (index 0) from the record at offset 7. From
-this line, the bolt `split` made its fourth output (index 3):
+The nodes of the topology send rows to each other. Each row contains a tuple (`item`) and the tuple's origin:
+the record (`topic`, `partition`, `offset`), the nodes that made the tuple (`path`), and the index of each
+node's output (`number`).
+
+For example, the spout `lines` makes a tuple (index 0) from the record at offset 7. From this tuple, the bolt
+`split` makes several tuples. The fourth of them (index 3) has this row:
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
+
+A tuple has the same origin with and without Spark. An `IdempotentSink` uses the origin as the identity of the
+tuple.
 
 Spark takes the records in micro-batches. In each micro-batch, every bolt instance that receives tuples reads
 its state from Spark's state store, processes these tuples, and writes the new state back. If a crash happens
 before Spark has committed the micro-batch, Spark repeats the micro-batch with the old state. The states
 therefore include each record exactly once.
 
-After a crash, a sink may receive the tuples of a micro-batch again. A `Sink` then writes some outputs twice. An
-`IdempotentSink` writes an output with the same identity both times. Its target can then overwrite the first
-copy, so it contains each output only once. The other two kinds of sinks, `HeldBackSink` and
-`TransactionalSink`, keep outputs until a snapshot is complete. Spark's checkpoint cannot store these outputs,
-so `on_spark` refuses both kinds.
+After a crash, Spark may pass the tuples of a micro-batch to the sink again. A sink of the class `Sink` then
+writes some outputs twice. An `IdempotentSink` writes both copies with the same identity, so its target can
+overwrite the first copy with the second.
+
+The classes `HeldBackSink` and `TransactionalSink` keep outputs until a snapshot is complete. Spark's checkpoint
+cannot store these outputs, so `on_spark` refuses both classes.
 
 **Late tuples.** Without Spark, a spout drops late records, and a bolt deletes the state of each closed window.
 On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. So if
@@ -47,7 +50,7 @@ tuple. The states of the bolt are the same in both cases.
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.
 
-Source: Hailstorm, chapter 6, "Next Steps", which suggests jobs on a cluster; SPARK-45939 (transformWithState).
+Source: Hailstorm, chapter 6, "Next Steps" (jobs on a cluster), and SPARK-45939 (`transformWithState`).
 """
 
 from __future__ import annotations

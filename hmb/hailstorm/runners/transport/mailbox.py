@@ -1,10 +1,11 @@
 """A mailbox is the queue of one processor. It contains payloads and notices.
 
 *Payloads* contain the tuples that other processors send to this processor. They wait in the mailbox in the order of
-their arrival. The mailbox holds at most CAPACITY `Payloads` objects. *Notices* are messages that control the processor.
-A notice is a new *master state* (a command of the negotiator, which controls all processors), or reports the end of a
-save. The processor takes notices before payloads. It can therefore obey a command at once, for example pause or begin a
-snapshot, even if its mailbox contains many payloads.
+their arrival. The mailbox holds at most CAPACITY `Payloads` objects.
+
+*Notices* are messages that control the processor. There are two kinds. A *master state* is a command to all processors,
+for example to pause. A `SaveNotice` reports that a save of the processor's state has ended. The processor takes notices
+before payloads. It therefore pauses at once, even if many payloads wait in the mailbox.
 
 Only a few notices can wait in a mailbox, so the mailbox needs no limit for them. A new master state replaces an older
 one in the mailbox, because a processor needs only the newest command. Until the topology starts again, a processor has

@@ -46,7 +46,7 @@ class BrokenChannelError(HailstormError):
 
 
 class Post:
-    """Delivers payloads between the processors of one process. The post knows the mailbox of each processor by name."""
+    """Puts payloads (batches of tuples) into the mailboxes of the processors in one process."""
 
     def __init__(self) -> None:
         self._mailboxes: dict[str, Mailbox] = {}
@@ -65,12 +65,10 @@ class Post:
     def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
         """Put payloads into the receiver's mailbox, and wait while the mailbox is full.
 
-        If the receiver is not running, or if `is_obsolete` returns True, drop the payloads. The topology does not lose
-        their tuples: before the receiver continues, the spouts send all tuples after the newest complete snapshot
-        again.
+        Drop the payloads if the receiver is not running, or if `is_obsolete` returns True during the wait. When the
+        receiver starts again, the spouts replay all records that the newest complete snapshot does not include.
 
-        Raises BrokenChannelError if the receiver runs in another process and the connection to it breaks. Payloads can
-        then be lost.
+        Raises BrokenChannelError if the connection to a receiver in another process breaks. Payloads can then be lost.
         """
         mailbox = self._mailboxes.get(receiver)
         if mailbox is not None:
