@@ -29,8 +29,8 @@ HMB has these folders, in the order from the lowest layer to the highest layer:
 - `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
 - `state_table`, `units`, `uuids`, `printable`, `defaults`  small modules that several folders use
 
-The next list is called the short reading. Its fifteen files explain how records get into a log, and how
-consumers read them. Read the files in the order of the list. Together they have at most 3,000 lines.
+The short reading is a list of fifteen files. The files explain how records get into a log, and how consumers read
+them. Read the files in the order of the list. Together they have at most 3,000 lines.
 
  1. `protocol/framing.py` defines a frame: four bytes with the length of a message, and then the message
  2. `protocol/messages/produce.py` declares the messages of Produce: one line for each field, for all versions
