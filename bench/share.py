@@ -88,9 +88,9 @@ def read(broker: MeasuredBroker, group: str, members: int, records: int, mode: s
 def command(
     measurement: Measurement, bootstrap: str | None, versus: Opponent, members: int, num_records: int, record_size: int
 ) -> None:
-    """Measure how many records per second the members of a share group read, with both kinds of acknowledgement.
+    """Measure how many records/s a share group reads, with implicit and with explicit acknowledgement.
 
-    HMB and Kafka 4.3.0 run alternately, with HMB's share consumer.
+    HMB and Kafka 4.3.0 run alternately. HMB's share consumer reads from both brokers.
     """
     brokers = running_brokers(measurement.stack, bootstrap, versus)
     progress = measurement.progress(len(brokers) * (1 + len(MODES) * measurement.round_count))

@@ -84,10 +84,10 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script with which SHELL completes commands, options, topics and groups.
+    """Print a script that lets SHELL complete commands, options, topics and groups.
 
-    For `hmb consume ev<Tab>`, the script asks a broker for the names of its topics. The option -b HOST:PORT in the
-    line selects the broker.
+    For example, you type `hmb consume -b HOST:PORT ev` and press Tab. The script then asks the broker at HOST:PORT
+    for the names of its topics.
     """
     complete = get_completion_class(shell)
     assert complete is not None

@@ -26,7 +26,7 @@ def command() -> None:
 
 
 def name_of_profile(text: str) -> str:
-    """Return the text if it can be the name of a profile. Raises click.BadParameter if no file can have this name."""
+    """Return the text if it can be the name of a profile. Otherwise, raise click.BadParameter."""
     if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
         raise click.BadParameter(f"{text!r} is not a profile's name: letters, digits, '.', '_' and '-'")
     return text

@@ -40,7 +40,6 @@ class LockOrder:
     """The locks that threads have taken.
 
     - `pairs` contains each pair of locks that one thread has held at the same time, the first one taken first.
-
     - `events` contains each lock that was taken or released, in the order of time.
     """
 

@@ -1,4 +1,4 @@
-"""Controls the browser Chromium without a window, while it shows the web page of a broker.
+"""Controls a Chromium browser that shows the web page of a broker. The browser opens no window.
 
 Two programs use this module: the tests of the web page, and the benchmark `ui`.
 

@@ -159,10 +159,10 @@ def _settings(bootstrap: str, workload: Workload, buffer_memory: int = BUFFER_ME
 
 
 def last_line(output: str) -> ProducerReport | None:
-    """Return the figures from the last line that a producer has printed, or None if this line is missing.
+    """Return the results from the last line of a producer's output, or None if this line is missing.
 
-    `output` is everything that the producer has printed. Only the last line contains percentiles, so the function
-    recognizes the line by them.
+    `output` is everything that the producer has printed. The function searches for a line with percentiles, because
+    only the last line contains percentiles.
     """
     found = _LAST_LINE.search(output)
     if found is None:

@@ -1,8 +1,8 @@
 """One thread that sends the same request again and again on many connections, and counts the responses.
 
-If a client encoded each request, the client would become the bottleneck long before the broker. A `Load` therefore
-encodes one request for each connection, and sends the same bytes again and again. Each connection has several requests
-in flight, as in Kafka's clients.
+If the client encoded every request, the benchmark would measure the client instead of the broker. A `Load`
+therefore encodes one request for each connection, and sends the same bytes again and again. As in Kafka's
+clients, several requests of a connection are in flight.
 
 A `Load` decodes responses only while it opens its connections, to check that its requests succeed. After that,
 it reads only the size of each response, and skips the bytes that follow:
@@ -38,7 +38,10 @@ TRANSIENT = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTIT
 
 
 def produce_request(topic: str, partition: int, records: int, size: int) -> ProduceRequest:
-    """Return a Produce request with acks=1 and one batch of `records` records. Each value has `size` zero bytes."""
+    """Return a Produce request with acks=1 and one batch of `records` records.
+
+    The value of each record is `size` bytes long. All these bytes are 0.
+    """
     batch = encode_batch([Record(value=bytes(size)) for _ in range(records)])
     data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=memoryview(batch))
     of_topic = ProduceRequest.TopicProduceData(name=topic, partition_data=[data])

@@ -14,7 +14,7 @@ NO_SECURITY: Mapping[str, str] = MappingProxyType({})  # the security settings o
 
 @dataclass(frozen=True)
 class Workload:
-    """The number of records, the size of each message in bytes, and the size of a batch in bytes."""
+    """The number of records, the size of a record's value in bytes, and the size of a batch in bytes."""
 
     message_bytes: int
     batch_bytes: int

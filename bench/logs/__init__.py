@@ -5,8 +5,8 @@ more time to fill this log than the measurement takes, and the log would be diff
 of this folder write Kafka's files directly into a broker's data directory before the broker starts.
 
 Read in this order:
-1. `many_partitions`   thousands of small logs, for the start of a broker
-2. `unclean`           a log that a broker must check at its next start, because the broker was killed
-3. `compactable`       a log with several values of each key, for compaction
+1. `many_partitions`   thousands of small logs, to measure how long the start of a broker takes
+2. `unclean`           a log as a killed broker leaves it, to measure the recovery
+3. `compactable`       a log with several values for each key, to measure compaction
 4. `sparse`            a log of many GB that uses little disk space
 """

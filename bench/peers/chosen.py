@@ -1,10 +1,11 @@
 """Reads the options of a benchmark's command, and chooses the brokers that the benchmark measures.
 
 These options choose the brokers:
-    (no option)         HMB and Kafka 4.3.0, which the benchmark starts; HMB alone if Java or Kafka's jars are missing
-    -b HOST:PORT        the broker at this address
-    --versus HOST:PORT  the broker at this address, and HMB or the broker of the option -b
-    --versus CHECKOUT   this HMB, and the HMB that is installed in another checkout or in another virtual environment
+    (no option)         HMB and Kafka 4.3.0; only HMB if Java or Kafka's jars are missing
+    -b HOST:PORT        only the broker at this address
+    --versus HOST:PORT  HMB, and the broker at this address
+    -b A --versus B     the two brokers at the addresses A and B
+    --versus CHECKOUT   this HMB, and the HMB that is installed in another checkout or virtual environment
 
 Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
 create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run. These brokers
@@ -72,7 +73,10 @@ class BrokerKind:
 def running_brokers(
     stack: ExitStack, bootstrap: str | None, versus: str | Installation | None
 ) -> list[MeasuredBroker]:
-    """Return the brokers to measure. Brokers that this function starts run until `stack` closes. Raises PeerFailed."""
+    """Return the brokers to measure. Raises PeerFailed.
+
+    The function starts the brokers that do not run yet. When `stack` closes, it stops these brokers.
+    """
 
     def start(make: MakePeer) -> MeasuredBroker:
         return MeasuredBroker.of(stack.enter_context(make()))

@@ -1,4 +1,4 @@
-"""Functions that create, fill and delete a topic on any broker, change its settings, and return its end offset.
+"""Creates topics on any broker, fills them with records, changes their settings, and deletes them.
 
 Kafka 0.8.2 has no API that creates or deletes a topic. If a Metadata request names an unknown topic, Kafka 0.8.2
 creates this topic with `num.partitions` partitions. A client cannot delete a topic.

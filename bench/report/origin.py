@@ -1,8 +1,8 @@
 """Groups the result files of benchmarks. The runs of one group have the same machine and the same scale.
 
-A median is useful only if it is computed from similar runs. Runs on different machines are not similar, nor are a full
-run and a quick run (`--scale 0.1`). An `Origin` therefore names the benchmark (suite), the machine and the scale of a
-file. Files are combined in a table or a chart only if they have the same origin.
+A median of several runs is useful only if the runs are similar: they must have the same machine and the same
+value of the option `--scale`. An `Origin` therefore names the benchmark (suite), the machine and the scale of a
+result file. A table or a chart combines several files only if their origins are equal.
 
 The user can give names of files to `hmb bench show` and `hmb bench plot`. Without names, the commands read the user's
 own runs in `hmb-bench/`. If this folder contains no runs, the commands read the published runs in `bench/results`.

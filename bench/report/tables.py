@@ -63,7 +63,10 @@ def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Ke
 
 
 def distribution(runs: Sequence[Sample], figure: str) -> Distribution:
-    """Return the distribution of one figure over several runs. Each run must contain this figure."""
+    """Return the measured values with the name `figure`, for example "p50_ms", from all runs.
+
+    Each run must contain this value.
+    """
     return Distribution(tuple(run.figures[figure] for run in runs))
 
 

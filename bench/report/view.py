@@ -99,11 +99,11 @@ class SampleView:
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title. Some of these tables are followed by a summary, which is a second table.
+        """Return one table for each group of samples with the same title.
 
-        The summary contains ratios: values divided by the value of the reference, for example HMB's rate divided by
-        Kafka's rate. A table has no summary if it compares nothing. Otherwise, it has a summary if it contains several
-        tasks or at least ROUNDS_FOR_VERDICT rounds.
+        If a table compares brokers or clients, a second table can follow. It summarizes the ratios, for example HMB's
+        rate divided by Kafka's rate. It follows if the samples contain several tasks or at least ROUNDS_FOR_VERDICT
+        rounds.
         """
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
@@ -116,7 +116,7 @@ class SampleView:
         return found
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return one chart for each title. The keys are the names of the files of the charts."""
+        """Draw one chart for each group of samples with the same title. Return a dict: file name -> chart."""
         from . import charts
 
         by_title = group_by(samples, self.title)
@@ -135,9 +135,10 @@ class SampleView:
         return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
 
     def reference_of(self, cells: Cells) -> str | None:
-        """Return the name of the reference, for example "Kafka 4.3.0". Tables compare all other values with its values.
+        """Return the name of the broker or client with which the tables compare the others (the reference).
 
-        Return None if the view declares no reference, or if too few brokers or clients have run for a comparison.
+        Return None if the view declares no
+        reference, or if the samples contain too few brokers or clients.
         """
         names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
         if self.reference is None or len(names) <= max(1, self.reference):
@@ -147,11 +148,11 @@ class SampleView:
     def ratio(
         self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
     ) -> Distribution | None:
-        """Divide the values of a contestant by the values of the reference. Return one ratio for each round of a task.
+        """Divide the values of one broker or client by the values of another. Return one ratio for each round.
 
-        The values are those of `column`, for example the rate. The contestants of a task are brokers or clients.
-        `contestants` contains their runs: name -> runs. `name` and `reference` are two of these names, for example
-        "HMB" and "Kafka 4.3.0". Return None if both names are equal, or if no round has a ratio.
+        In a round, each broker or client runs once. The dict `contestants` maps their names to their runs. The function
+        divides the values of `name` by the values of `reference`, for example records/s. `column` selects these values.
+        Return None if both names are equal, or if no round has a ratio.
         """
         if name == reference:
             return None

@@ -4,9 +4,9 @@ HMB claims to be about as fast as Kafka, and sometimes faster. A reader should b
 each scenario is a command that anyone can run. It starts the brokers, measures them alternately on one machine, and
 stores the results of every run.
 
-Each module of this folder has three parts. The docstring of the module says what the command measures, and which checks
-a run must pass. `VIEW` declares the tables of the results. The function `command` measures. All scenarios have the same
-options and rounds (`hmb.bench.measurement`).
+Each module of this folder contains one benchmark. The docstring of the module says what the benchmark measures,
+and which checks a run must pass. `VIEW` declares the tables of the results. The function `command` runs the
+benchmark. `hmb.bench.measurement` defines the options that all benchmarks have.
 
 Read in this order:
 1. `start`                 the smallest scenario: from the start of a process to the first acknowledged record

@@ -11,9 +11,9 @@ The setting `log.flush.acks.all` decides whether HMB waits for the disk before i
 `log.flush.acks.all=false`, HMB responds when the commit is in the page cache, as Kafka does. The benchmark runs HMB
 with both values of the setting. Only the figures with the value `false` can be compared with Kafka's figures.
 
-Each connection commits the offsets 1, 2, 3 ... of its own partition for its own group (`load/committers.py`). The
-client is one process with one thread. It encodes a commit only once, and then only changes the offset in the encoded
-bytes. It therefore needs little CPU time, and the same time for each broker.
+Each connection has its own group and its own partition, and commits the offsets 1, 2, 3 ...
+(`load/committers.py`). The client is one process with one thread. To save CPU time, each connection encodes
+only one request. For each commit, it then changes only the offset in the encoded bytes.
 
 A run counts only if no response contains an error. In addition, the benchmark reads the committed offset of
 each group after the run. It must be the last offset that the broker acknowledged.

@@ -1,4 +1,4 @@
-"""Measures what a Fetch of many partitions without new records costs, with and without a fetch session (KIP-227).
+"""Compares full fetches with fetches in a fetch session (KIP-227), when no partition has new records.
 
 These commands are examples:
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions

@@ -1,9 +1,9 @@
 """Measures a broker's start after a kill, when the broker checks every batch and writes the indexes again.
 
 These commands are examples:
-    hmb bench recovery                                    # 1 GB in batches of 1, 16 and 100 KB, HMB and Kafka 4.3.0
-    hmb bench recovery --size 100000000 --batches 200     # bytes
-    hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout
+    hmb bench recovery                                # 1 GB in batches of 1, 16 and 100 KB, HMB and Kafka 4.3.0
+    hmb bench recovery --size 50000000 --batches 200  # 50 MB in batches of 200 bytes
+    hmb bench recovery --versus ../before             # this HMB and the HMB of another checkout
 
 First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark writes a segment
 (`logs/unclean.py`), and copies it into the directory of the partition. The recovery point is the offset below which

@@ -240,9 +240,11 @@ class SparkMeasurement:
 def spark_with(jars: Path | None) -> SparkSession:
     """Return a Spark session with two cores and HMB's data source.
 
-    If `jars` is a folder, the session also loads the jars in this folder. Some versions of the connector need an
-    old version of Spark. The function `hmb.spark.session` refuses old versions, so this function does not use it.
-    Raises PeerUnavailable if Spark is not installed, or if the folder does not contain the connector.
+    If `jars` is a folder, the session also loads Spark's Kafka connector from it. Raises PeerUnavailable if Spark
+    is not installed, or if the folder does not contain the connector.
+
+    Some versions of the connector need an old Spark. The function `hmb.spark.session` refuses an old Spark, so
+    `spark_with` does not use it.
     """
     try:
         from pyspark.sql import SparkSession

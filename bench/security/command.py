@@ -73,8 +73,8 @@ VIEWS = {
 class SecurityView:
     """The tables of the benchmark `security`.
 
-    The first two tables compare HMB with Kafka: the rates over TLS, and the processor time of logins. The last
-    table compares the results of HMB with goals. A goal limits how much TLS, a login or ACLs are allowed to cost.
+    The first table shows the rates of HMB and Kafka over TLS. The second table shows their processor time for a
+    login. The last table compares HMB's results with goals, for example at most 2 ms for a login.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
@@ -85,7 +85,7 @@ class SecurityView:
         return [*compared, goal_table("The goals for the cost of security", GOALS, figures_of(by_suite))]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return no chart, because the table already shows whether each figure reaches its goal."""
+        """Return an empty dict: this benchmark has no charts. Its last table shows which goals HMB reaches."""
         return {}
 
 
@@ -176,13 +176,12 @@ def measure_acls(measurement: Measurement, records: int, progress: Progress) -> 
 @click.option("--num-logins", type=POSITIVE, default=500, show_default=True, help="Logins of a run.")
 @warm_up_option
 def command(measurement: Measurement, num_records: int, num_logins: int, warm_up_seconds: float) -> None:
-    """Measure the cost of TLS, of logins and of ACLs, with the goal beside each measured value.
+    """Measure the cost of TLS, of logins and of ACLs. The last table compares the results with goals.
 
-    HMB and Kafka 4.3.0 run alternately, and Java's client and librdkafka send and read records over TLS. The
-    command needs the program openssl, which makes the certificates.
+    For TLS and logins, HMB and Kafka 4.3.0 run alternately. Java's client and librdkafka send and read records over
+    TLS. The command needs the program openssl, which makes the certificates.
 
-    This command does not measure a broker without security. A change of HMB's code must not make such a broker
-    slower. To check this, use `hmb bench produce --versus CHECKOUT`. It compares this HMB with the HMB in CHECKOUT.
+    To compare two versions of HMB without TLS, logins and ACLs, use `hmb bench produce --versus CHECKOUT`.
     """
     brokers = start_brokers(measurement.stack)
     workload = Workload(100, 16_384, num_records)

@@ -1,4 +1,4 @@
-"""Producers and consumers that use TLS: Kafka's performance tools, and librdkafka.
+"""Sends and reads records over TLS, with Kafka's Java client and with librdkafka.
 
 The benchmark measures clients with two implementations of TLS: Java's implementation, and OpenSSL, which
 librdkafka uses. Clients for many languages are built on librdkafka, for example confluent-kafka for Python.
@@ -33,7 +33,7 @@ class TlsClient(ABC):
 
     @abstractmethod
     def consume(self, broker: SecuredBroker, records: int) -> dict[str, float]:
-        """Read the records of the topic FILLED, and return the figures of the run."""
+        """Read the records of the topic FILLED, and return the measured values: name -> value."""
 
 
 class JavaClient(TlsClient):

@@ -14,10 +14,10 @@ processor does not count all records, the benchmark rejects the run.
 Each stream processor runs in a process of its own (`word_count.py`, `WordCount.java`). The measured time
 includes the start of this process.
 
-The text at the top of `word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
-    bytewax, quixstreams    two libraries for Python, with at-least-once results; `pip install` installs them
-    streams-at-least-once, streams-exactly-once
-                            Kafka Streams, with one of two guarantees; `hmb bench fetch-kafka` downloads its jars
+The docstring of `word_count.py` lists the variants of Hailstorm. The benchmark also measures other libraries:
+    bytewax, quixstreams    two libraries for Python; `pip install` installs them
+    streams-at-least-once   Kafka Streams with at-least-once results; `hmb bench fetch-kafka` downloads its jars
+    streams-exactly-once    Kafka Streams with exactly-once results, from the same jars
 """
 
 from __future__ import annotations
@@ -144,7 +144,10 @@ def fill(servers: str, records: int, words: int) -> None:
 
 
 def count(name: str, servers: str, records: int) -> dict[str, float]:
-    """Run a stream processor once, and return the measured values. Raises PeerFailed if the word count is wrong."""
+    """Run the stream processor `name`, and return the measured values.
+
+    Raises PeerFailed if the processor does not count `records` words.
+    """
     command = [sys.executable, "-W", "ignore", "-m", word_count.__name__, name, servers, str(records)]
     if name in STREAMS:
         command = java(kafka_streams_jars(), str(JAVA_PROGRAM), servers, str(records), STREAMS[name])

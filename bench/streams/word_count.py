@@ -3,19 +3,20 @@
 This command is an example:
     python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 1000000
 
-The program counts the words of a topic, in which each record contains one word. The last argument is the number of
-records. It reads the records that the topic contains when the program starts. At the end, it prints one line of JSON
-with two numbers: how many seconds the stream processor took, and how many words it counted. The first argument of the
-command selects a stream processor. The processor runs in one process, unless this list says otherwise:
-    hailstorm                           threads; a snapshot every second; the sender of a batch of words first
-                                        adds up the counts of each word (a combiner)
+The arguments are the name of a stream processor, the address of a broker, and the number of records in a topic.
+Each record contains one word. The stream processor counts these words. At the end, the program prints one line
+of JSON with two numbers: the seconds that the stream processor took, and the number of words that it counted.
+
+A stream processor runs in one process, unless its line in this list says otherwise:
+    hailstorm                           threads; a snapshot every second; a combiner, which adds up the counts
+                                        of each word in a batch before it sends them
     hailstorm-no-snapshots              like `hailstorm`, but with only one snapshot at the end
-    hailstorm-no-combiner               like `hailstorm`, but the sender sends each word separately
+    hailstorm-no-combiner               like `hailstorm`, but without the combiner
     hailstorm-1-process                 like `hailstorm`, but with one worker process instead of threads
     hailstorm-2-processes               like `hailstorm`, but with two worker processes instead of threads
-    hailstorm-2-processes-no-combiner   two worker processes; the sender sends each word separately
+    hailstorm-2-processes-no-combiner   like `hailstorm-2-processes`, but without the combiner
     hailstorm-2-processes-killed        two worker processes, and a snapshot every 0.1 s; the program kills one
-                                        of them, and also prints the seconds until Hailstorm has recovered
+                                        worker, and also prints the seconds until Hailstorm has recovered
     bytewax                             bytewax, without recovery after a crash
     quixstreams                         quixstreams, with a changelog topic; each word counts at least once
 

@@ -16,8 +16,8 @@ of this folder calls a producer and its broker a *pair*. The number of a pair, 1
 the thesis.
 
 Read in this order:
-1. `cells`    the ten cells, and the rates that the thesis measured in them
-2. `suite`    the command `hmb bench thesis`, which runs all pairs alternately
-3. `tables`   rates and ratios, compared with those of the thesis; costs and goals
+1. `cells`    ten combinations of a message size and a batch size, with the rates that the thesis measured
+2. `suite`    the command `hmb bench thesis`, which measures pairs of a producer and a broker
+3. `tables`   tables of the measured rates and the thesis's rates; tables of costs and goals
 4. `charts`   the two charts of the thesis, with the thesis's rates and with the rates of this benchmark
 """

@@ -63,6 +63,6 @@ cells_option = click.option(
 
 
 def cell_of(sample: Sample) -> Cell:
-    """Return the workload (a `Cell`) with which `sample` was measured: it has the same message size and batch size."""
+    """Return the workload that has the same message size and the same batch size as `sample`."""
     sizes = sample.parameters["message_bytes"], sample.parameters["batch_bytes"]
     return next(cell for cell in CELLS if (cell.message_bytes, cell.batch_bytes) == sizes)

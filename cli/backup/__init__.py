@@ -11,11 +11,12 @@ headers, producer ids and transaction markers as the broker's log. When the back
 stable offset of each partition: all transactions below this offset are complete. The command copies each partition up
 to this offset. The backup therefore contains no record of an open transaction.
 
-`hmb restore` sends the batches in Produce requests to new topics. It leaves out transaction markers and the
-records of aborted transactions, so all restored records are visible to every consumer. In each partition, the
-broker assigns the offsets 0, 1, 2 and so on. A record therefore gets a lower offset if an offset before it has
-no restored record. Retention, compaction, transaction markers and aborted transactions cause such gaps. For a
-partition with gaps, `hmb restore` translates the offsets of consumer groups and share groups.
+`hmb restore` sends the batches in Produce requests to new topics. It does not send transaction markers or the
+records of aborted transactions.
+
+The broker gives the restored records of a partition the offsets 0, 1, 2 and so on. For example, compaction has
+left the old offsets 0, 1 and 5. The new offsets are then 0, 1 and 2. If offsets change, `hmb restore` also
+translates the offsets of consumer groups and share groups.
 
 For example, a partition has the records 100 to 149, and a group has the committed offset 120. The restored partition
 has the records 0 to 49, and the group gets the offset 20.

@@ -35,11 +35,11 @@ COLUMNS = ("topic", "partition", "log_start_offset", "log_end_offset", "segments
 def command(
     path: Path, topics: tuple[str, ...], is_pattern: bool, verify: bool, client: ClientConfig, as_json: bool
 ) -> None:
-    """Copy TOPICS to PATH, with their settings and with the offsets of all groups that read them.
+    """Copy TOPICS to PATH, with the settings of the topics and the offsets of all groups that read them.
 
     Without TOPICS, copy all topics. A new backup needs a PATH that does not exist yet. If PATH ends in .tar, the
-    backup is one file. Otherwise, it is a directory. Clients can use the broker during the backup. The backup does
-    not contain records that they write after its beginning. `hmb restore` reads the backup.
+    backup is one file. Otherwise, it is a directory. Clients can use the broker during the backup. The backup
+    contains no records that arrive after the command has begun. `hmb restore` reads the backup.
 
     --verify checks an existing backup, and needs no broker. The exit code is 5 if a file is damaged or missing.
     """

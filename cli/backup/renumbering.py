@@ -10,7 +10,7 @@ A client cannot send every batch exactly as it is stored in a log. This module t
 - It encodes a batch again if the broker has set the batch's timestamp (log append time) or its delete horizon. A client
   is not allowed to send such a batch. In the new batch, each record has its own timestamp.
 
-This module encodes a batch again only if it must. Otherwise, it sends the bytes of the batch's records unchanged, so
+Some batches do not need a new encoding. `hmb restore` sends the records of these batches as the same bytes, so
 compressed records stay compressed.
 
 For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11

@@ -81,9 +81,10 @@ def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None
 )
 @cluster_options
 def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json: bool) -> None:
-    """Delete the committed offsets that GROUP has in a topic. The group must not read the topic any more.
+    """Delete the offsets that GROUP has committed in a topic.
 
-    If GROUP is a share group, delete its start offsets in the whole topic. A share group must not have members.
+    Before the command, stop all consumers of GROUP that read the topic. If GROUP is a share group, stop all
+    its members. The command then deletes the start offsets in the whole topic.
     """
     from hmb.client.admin import raised
 

@@ -123,9 +123,7 @@ def _versions(its: BrokerVersions) -> dict[str, Any]:
     The three values about an API are:
 
     - the versions that the broker supports, as a list of the lowest and the highest version, for example [0, 13]
-
     - the versions that HMB's client supports, in the same form, or None if the client does not support the API
-
     - the highest version that the broker and the client both support, or None if there is no common version
     """
     from hmb.protocol.api_keys import ApiKey

@@ -32,7 +32,7 @@ PRINTED_LINES = 10  # the number of lines of an answer's output that a failed re
 
 
 def _number_or_here(ctx: click.Context, parameter: click.Parameter, number: int | None) -> int:
-    """Return the number that the user has given, or the number of the lab in whose folder the user is."""
+    """Return `number`. If it is None, return the number of the lab to which the current folder belongs."""
     try:
         found = number or workspace.number_here(Path.cwd())
     except WorkspaceError as error:

@@ -1,9 +1,11 @@
 """Convert the notebooks of the labs from MyST Markdown to Jupyter's format, or to a Python program.
 
-The notebooks of a lab are stored as text in MyST Markdown. This text is easy to read, and so are its changes in
-the output of `git diff`. In the text, code is between lines of three backquotes, and the first of these lines
-contains `{code-cell}`. Everything else is prose. Jupyter itself reads notebooks as JSON (nbformat 4.5). In this
-format, a notebook is a list of cells. Each cell has a type (code or Markdown), and contains a list of lines.
+The notebooks of a lab are stored as text in MyST Markdown. In this format, changes are easy to read in the
+output of `git diff`. Code begins after a line with three backquotes and `{code-cell}`, and ends before a line
+with three backquotes. Everything else is prose.
+
+Jupyter itself reads notebooks as JSON (nbformat 4.5). In JSON, a notebook is a list of cells. Each cell has a
+type (code or Markdown), and contains a list of lines.
 """
 
 from __future__ import annotations

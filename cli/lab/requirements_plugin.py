@@ -1,14 +1,14 @@
 """A plugin for pytest. It imports a student's answer, limits what the answer can do, and reports the results.
 
-An answer with a mistake can harm the student's machine. The plugin therefore sets limits. If the answer exceeds
-a limit, the student reads an error message for one requirement. These are the limits:
-- time: after 20 s, a timer (`signal.setitimer`) raises TooSlow in the answer
-- processor time: the timer cannot interrupt a long call of C code; the system therefore ends the process after
-  25 s of processor time in one test (RLIMIT_CPU)
-- memory: above 2 GB, Python raises MemoryError in the answer (RLIMIT_AS)
+A mistake in the student's program (the answer) can harm the student's machine. The plugin therefore sets
+limits. Each test checks one requirement of the exercise. If the answer exceeds a limit in a test, the student
+reads an error message for this requirement. These are the limits:
+- time: after 20 s, a timer (`signal.setitimer`) raises the exception TooSlow in the answer
+- processor time: the system ends the process after 25 s of processor time in one test (RLIMIT_CPU), because the
+  timer cannot interrupt a long call of C code
+- memory: above 2 GB, Python raises MemoryError (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
-- threads: the answer can start at most 128 threads and processes (RLIMIT_NPROC); the user root has no such
-  limit
+- threads: at most 128 threads and processes (RLIMIT_NPROC); the user root has no such limit
 - processes: the answer and its forks can start at most 100 processes; an audit hook (PEP 578) checks this, also
   for the user root
 - folders: the answer can change files only in the folder of the check; a second audit hook checks this
@@ -296,7 +296,7 @@ def running_threads() -> int:
 
 
 def limit(folder: Path) -> None:
-    """Set the limits of this process and of all processes that the answer starts."""
+    """Limit the student's code in this process. For example, it can change files only in `folder`."""
     for what, value in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE_SIZE), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(what, (value, value))
     if sys.platform == "linux":

@@ -106,7 +106,7 @@ class Workspace:
         return path
 
     def next_hint(self) -> str | None:
-        """Return the next hint, and store that the student has read it.
+        """Return the next hint, and mark it as read in the state file.
 
         Return None after the last hint. Raises OSError.
         """

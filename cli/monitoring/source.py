@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30  # seconds
 State: TypeAlias = dict[str, Any]  # the JSON of hmb.monitoring.state.BrokerState
-# If a broker reports no single requests, the field `missing` of its state contains this name.
+# If the broker's state lacks data about individual requests, `state["missing"]` maps this name to the reason.
 SINGLE_REQUESTS = "single requests"
 
 
@@ -56,7 +56,7 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True)
 class StateSource:
-    """The source of the state: an address, a data directory, or a broker whose APIs return the state."""
+    """The source of a broker's state: a URL, a data directory with the URL, or the broker's APIs."""
 
     state_url: str | None
     data_dir: str | None
@@ -130,8 +130,8 @@ def remote_broker(client: ClientConfig) -> Iterator[RemoteBroker]:
 def _read_state(broker: RemoteBroker, seconds: int = 0) -> State:
     """Read the state through the APIs of a broker. Raises CliError.
 
-    If `seconds` is not 0, the caller also wants the slowest requests. But no API of a broker reports single requests.
-    This function therefore ignores `seconds`.
+    The function `fetch_state` uses the number `seconds` to ask for slow requests. This function ignores the number,
+    because no API of a broker reports single requests.
     """
     from hmb.client import ConnectionFailed
     from hmb.monitoring.state import as_json

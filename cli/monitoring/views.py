@@ -1,4 +1,4 @@
-"""Tables of a broker's state: for each view, its columns, and one row for each partition, group, API or client.
+"""Four tables of a broker's state: its partitions, its groups, its APIs and its clients.
 
 A row is a dict with a value for each column. Most rows also have the key PART, which is not a column. Its value is the
 part of the state from which the row was made. For example, the PART of a group's row is the group with all its members.

@@ -2,10 +2,12 @@ r"""Commands for records: `hmb produce` sends them, and `hmb consume` prints the
 
 Terminals and shells work with lines of text. `hmb produce` converts lines to records, and `hmb consume` converts
 records to lines. The options are those of older tools: Kafka's console tools (`--property`), kcat (`-K`,
-`-f '%k %s'`) and rpk (`-f '%v{hex}'`, `-o @-1h`). Most formats show only a part of a record, for example its
-value. With `--json`, a line contains the whole record: key, value, headers and timestamp. It also contains the
-record's partition, to which `hmb produce --json` sends the copy. Topic and offset are ignored. The last command of
-this example therefore makes an exact copy of each record in the topic "copy":
+`-f '%k %s'`) and rpk (`-f '%v{hex}'`, `-o @-1h`).
+
+Most formats show only a part of a record, for example its value. With `--json`, `hmb consume` prints the whole
+record with its topic, partition and offset. `hmb produce --json` can read these lines. It keeps the partition, key,
+value, headers and timestamp, but ignores the topic and the offset. The last command of the next example copies all
+records to the topic "copy":
     $ printf 'Seattle,rain\n' | hmb produce weather -K ,
     $ hmb consume weather -e --json
     {"topic":"weather","partition":0,"offset":0,...,"key":"Seattle","value":"rain","headers":[]}

@@ -186,9 +186,7 @@ def _copy(
     Three options set a limit:
 
     - `-o FROM:TO`: the command reads each partition only up to TO.
-
     - `--count`: the command prints at most this number of records.
-
     - `--timeout-ms`: the command ends if no record arrives for this number of milliseconds.
     """
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)

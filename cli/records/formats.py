@@ -14,8 +14,8 @@ In a format, a modifier in braces after a letter changes how the field is printe
                     %o{big64} prints 64 bits as 8 bytes, big-endian; also {big32}, {big16}, {big8}
                     %o{little64} prints them little-endian; also {little32}, {little16}, {little8}
                     %o{byte} prints the lowest byte, %o{bool} prints true or false, %o{ascii} prints decimal digits
-    timestamps      %d{strftime[%F %T]} in UTC. If the layout %F %T contains the character ], put the layout
-                    between [[ and ]], { and }, ( and ), or # and #.
+    timestamps      %d{strftime[%F %T]} prints date and time in UTC. The brackets can also be {}, (), ## or [[]]:
+                    %d{strftime{[%F]}} prints the date between [ and ].
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
 The letter %T has different meanings in kcat and rpk. In kcat and in `hmb consume`, %T is the timestamp of the

@@ -122,10 +122,10 @@ class KafkaLine:
         return None if text == self._texts["null.marker"] else text
 
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
-        """Split a text at the separator that the property `name` sets. Return the two parts.
+        """Split a text at a separator. Return the two parts.
 
-        If the text does not contain the separator, the property ignore.error decides. If it is true, return None and
-        the whole text. Otherwise raise ValueError.
+        The text `name` is the separator's property, for example "key.separator". If the separator is missing in the
+        text, raise ValueError. But if the property ignore.error is true, return None and the whole text.
         """
         separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)

@@ -14,8 +14,8 @@ A thread that reads from a `Lines` object calls select() to wait. The call retur
 byte arrives at a socket. Any other thread can call the method `Lines.stop`, which sends a byte to this socket. The
 waiting thread then continues, and stops reading.
 
-`Lines` yields a list of all lines that have arrived. The list contains one line from a terminal, or thousands of lines
-from a file.
+`Lines` yields lists of lines. Each list contains the new lines since the previous list: one line from a terminal, or
+thousands of lines from a file.
 """
 
 from __future__ import annotations

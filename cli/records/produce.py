@@ -289,7 +289,7 @@ def _at_rate(chunks: Batches, rate: float, tally: Tally) -> Batches:
 def _send(
     producer: Producer, topic: str, chunk: Chunk, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
 ) -> None:
-    """Queue the records of a chunk. The tally counts these records when they are delivered or lost."""
+    """Queue the records of a chunk. Later, `tally` counts each record as delivered or lost."""
     records = chunk.records
     if len(chunk) == 1:  # The error of `send` is shorter than the error of `send_many`.
         (value,) = chunk.values

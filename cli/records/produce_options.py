@@ -1,4 +1,4 @@
-"""The options of `hmb produce`. They have the names that Kafka's tools use, and the letters that kcat uses."""
+"""The options of `hmb produce`, such as `--property` from Kafka's tools and `-K` from kcat."""
 
 from __future__ import annotations
 

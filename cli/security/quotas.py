@@ -26,7 +26,10 @@ ENTITY_OPTIONS = "--user, --client-id, --ip, or a default such as --user-default
 
 
 def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of an entity to a command, which receives a ClientQuotaEntity as the keyword `entity`."""
+    """Add options such as `--user` to a command.
+
+    The command gets their values as a ClientQuotaEntity (keyword `entity`).
+    """
 
     @click.option("--user", metavar="NAME", help="The user, without the type User:.")
     @click.option("--user-defaults", is_flag=True, help="All users that have no quota of their own.")

@@ -91,9 +91,9 @@ def admin_settings() -> Mapping[str, Setting]:
 
 
 def security_settings() -> Mapping[str, Setting]:
-    """Return the settings of TLS and SASL: Kafka's name -> setting.
+    """Return the settings of TLS and SASL, and `bootstrap.servers`: Kafka's name -> setting.
 
-    A command whose client needs no other settings accepts only these settings.
+    A command with `@client_options(security_settings)` accepts no other settings.
     """
     from hmb.client.settings import COMMON, SECURITY
 

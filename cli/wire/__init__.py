@@ -9,9 +9,9 @@ beginning of its response, with the meaning of the bytes below them:
     00 00 00 5a   00 00 00 07        ...
     size 90       correlation 7      the layout of Metadata response v1
 
-The bytes of a message pass through these modules, from left to right:
-    hmb decode    hex dump or file -> hex_input -> bytes -> frames -> fields, JSON or one line
-    hmb sniff     network -> proxy -> frame_streams -> frames -> fields, JSON or one line
+Several modules process the bytes of a message, from left to right:
+    hmb decode    digits, hex dump or file -> `hex_input` -> `frames` -> text or JSON
+    hmb sniff     network -> `proxy` -> `frame_streams` -> `frames` -> text or JSON
 In the proxy, the module `readdressing` replaces the addresses of brokers in responses by addresses of the proxy.
 If the clients use TLS, the proxy needs the broker's private key and certificate (`opened_tls`).
 

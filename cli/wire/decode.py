@@ -71,9 +71,12 @@ def command(
     """Explain the bytes of a message field by field.
 
     Write the bytes as hexadecimal digits, or name a FILE, or use standard input. FILE and standard input can contain
-    binary data, hexadecimal digits, or the output of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command. A
-    request contains its API and version. A response does not: name them with --api and --version, or put the request
-    before the response. The command reports damage on standard error, with its position. The exit code is then 5.
+    binary data, hexadecimal digits, or the output of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command.
+
+    A request contains its API and version, but a response does not. For a response, add --api and --version, or put the
+    request before it.
+
+    The command reports damage on standard error, with its position. The exit code is then 5.
     """
     expected = Expected(expected_api, version, is_response, is_records)
     _check(expected)

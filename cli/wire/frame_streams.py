@@ -15,10 +15,9 @@ contains. These first bytes of the frame are called the *head*.
 If a message is a response that contains addresses of brokers, the stream waits until it has received the whole
 response. Only then can the stream change the addresses.
 
-Each request is shown before its response. A stream shows a frame (one message) before it returns the last byte
-of the frame. The proxy sends only bytes that a stream has returned. So when the broker receives the last byte
-of a request, the request has already been shown. The broker cannot answer earlier, because it needs the whole
-request.
+`hmb sniff` shows each request before its response. When a stream receives the last byte of a request, it first
+shows the request. Only then does it return this byte, and the proxy sends the byte to the broker. The broker
+needs the whole request, so it cannot answer earlier.
 
 Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the other bytes

@@ -103,7 +103,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
 
 
 def _pieces(lines: list[str]) -> Iterator[bytes]:
-    """Yield each block of bytes (piece) of a dump. Ignore lines that are not rows. Raises HexError."""
+    """Yield each piece (block of bytes) of a dump. Ignore lines of other text. Raises HexError."""
     piece, base, row, is_repeated = bytearray(), 0, b"", False
     for number, line in enumerate(lines, 1):
         if line.strip() == "*":

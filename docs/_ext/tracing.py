@@ -47,15 +47,11 @@ class Watched(NamedTuple):
 
     - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
     show the call.
-
     - `text` is the text of the arrow.
-
     - `caller` is the name of the participant that makes the call. The field has no effect if another recorded
     function makes the call.
-
     - `reply` is the text of a second arrow. It shows the return of the function, and points to the lane of the
     caller. If `reply` is empty, the drawing has no second arrow.
-
     - `waits` is true if the drawing shows that the caller waits. A bar on the caller's lane then lasts from the
     call to the return.
     """

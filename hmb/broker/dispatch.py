@@ -46,9 +46,7 @@ class Dispatcher:
     A running broker puts up to three wrappers around each handler (lifecycle.py):
 
     - `counted` counts each request (counting.py).
-
     - `guarded` checks the ACLs, if the broker has an authorizer (security/acls/guards.py).
-
     - `throttled` slows down clients that exceed a quota (security/quotas/throttling.py). If no quota concerns an
       API, the handler of this API does not get this wrapper.
     """

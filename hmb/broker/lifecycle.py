@@ -28,9 +28,9 @@ periodic tasks write to them:
 5. *Logs.* The broker syncs and closes the logs, and records that it has stopped properly. It then releases the
    lock of the data directory.
 
-At a stop, the broker waits at most STOP_TIMEOUT seconds for its coordinators, connections and periodic tasks.
-It then closes the logs, even if one of them has not ended. If a start fails, the broker stops the parts that it
-has started.
+When a broker stops, it waits at most STOP_TIMEOUT seconds for its coordinators, connections and periodic tasks.
+It then closes the logs, even if a connection or a task is still active. If a start fails, the broker stops
+the parts that it has started.
 
 For example, a broker stops while a consumer waits up to 30 s for new records. The signal `Stop` wakes the thread that
 handles the consumer's Fetch, and the thread sends an empty response. The connection then ends, and the broker does not

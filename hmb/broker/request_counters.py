@@ -84,8 +84,8 @@ class RequestCounters:
 
     def __init__(self) -> None:
         self._counts: dict[ApiKey, RequestCount] = {}
-        # While a browser shows the page with the broker's recent requests, this function calls the handlers, and
-        # records the requests. Otherwise it is None.
+        # While the broker records its recent requests, the function `observe` calls the handlers. At other times,
+        # `observe` is None.
         self.observe: Observe | None = None
 
     def of(self, api: ApiKey) -> RequestCount:

@@ -1,9 +1,9 @@
 """Produce requests with a transactional id. The broker checks the transaction before it appends the records.
 
-The transaction coordinator stores which partitions belong to a transaction. A log accepts records of the
-transaction only if its partition is one of them (KIP-890). With transaction version 1, the producer first adds
-each partition to the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to
-*verify* that the partition belongs to the transaction.
+The broker appends records of a transaction to a partition only if the partition belongs to the transaction
+(KIP-890). With transaction version 1, the producer first sends AddPartitionsToTxn to add each partition to the
+transaction. Before an append, the broker asks the transaction coordinator to *verify* that the partition
+belongs to the transaction.
 
 With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. When the
 broker receives a Produce request, it asks the coordinator to *add* the partitions of the request. This saves

@@ -282,7 +282,7 @@ class Cluster:
         return name in self._outdated or self._is_aged(name)
 
     def _refresh(self, name: str, create: bool) -> TopicMetadata:
-        """Request the metadata of a topic and of all outdated topics, and return the metadata of this topic."""
+        """Request and return a topic's metadata. The request can also refresh the metadata of other topics."""
         others = [] if create else [it for it in self._topics if it != name and self._is_due(it)]
         requested = None
         for topic in self._request_metadata(lambda version: _request_for((name, *others), version, create)).topics:

@@ -1,8 +1,8 @@
 """The pauses between attempts to connect to a broker that cannot be reached.
 
-If a computer runs but its broker does not, the computer refuses each connection within microseconds. A client
-that tried again immediately would make thousands of attempts a second. When the broker runs again, all its
-clients would connect at the same moment.
+If a computer runs but its broker does not, the computer refuses each connection within microseconds. Without
+pauses between the attempts, each client would try to connect thousands of times per second. When the broker
+restarted, all clients would connect at once.
 
 The solution is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the
 client waits 50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. To each pause,

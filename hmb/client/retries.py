@@ -53,7 +53,6 @@ def with_retries(
 
     - `retry_for(error)` returns the time limit in seconds, counted from the start of the first attempt. For a
       permanent error, `retry_for` returns 0, so there is no further attempt.
-
     - `wait(error)` pauses before the next attempt. If `wait` returns True, there is no further attempt.
 
     `with_retries` raises the last error if the time limit has passed, or if `wait` has returned True.

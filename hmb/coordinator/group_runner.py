@@ -171,12 +171,12 @@ class GroupRunner:
         self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
-        """End a step: act on deadlines, wake waiting threads, queue records, and set the time of the next wake-up.
+        """End a change of the group: act on deadlines, send responses, queue records, set the next wake-up.
 
-        A step is one change of the group. The caller must hold the group's lock.
+        The caller must hold the group's lock.
 
-        Return a pair for each `Write` of the step: the `Write`, and the entry with its records in the journal's queue.
-        If the journal did not accept the records, the pair contains the error instead of the entry.
+        Return a list of pairs. Each pair contains a `Write` and the records that the journal has queued for it. If the
+        journal did not accept the records, the pair contains the error instead of the records.
         """
         self.machine.tick(self._clock())
         if self.machine.successor is not None:

@@ -264,9 +264,9 @@ class GroupCoordinator:
         else:
             self._journal.check_coordinates(request.group_id)
             runner = self._table.find_or_make(request.group_id)
-        # The client has sent JoinGroup, a request of the classic protocol. `is_mixed` is true if the group uses the new
-        # protocol (KIP-848). Such a group prepares its response at once. But if the broker cannot write the group's new
-        # records, the client must get an error. With `durable=True`, `step` raises this error.
+        # A client with the classic protocol joins this group. If the group uses the new protocol (KIP-848), `is_mixed`
+        # is true. In this case, `step` must raise an error if the broker cannot write the group's new records. The
+        # client then receives the error.
         is_mixed = runner.machine.kind is GroupType.CONSUMER
         runner.step(lambda now: self._join(runner, call, request, now, may_describe), durable=is_mixed)
         response: JoinGroupResponse = call.wait()

@@ -11,9 +11,9 @@ If a client commits an offset in a transaction, the offset is *pending* until th
 transaction commits, its pending offsets replace the older committed offsets. If the transaction aborts, the
 coordinator discards its pending offsets.
 
-While the transaction is open, a member can also commit an offset of the same partition without a transaction.
-The member's offset is newer than the pending offset. So even if the transaction commits, the pending offset
-does not replace the member's offset.
+For example, an open transaction contains the pending offset 10 of a partition. Then a member commits offset 20 of
+the same partition without a transaction. Even if the transaction commits, the committed offset stays 20, because
+the member has committed it later.
 
 For example, the retention time of committed offsets is 7 days, and the last member of the classic group "readers"
 leaves on May 1. The offsets of the group expire on May 8.

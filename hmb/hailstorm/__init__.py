@@ -19,10 +19,10 @@ The processors do not have to stop at the same time for a snapshot. Each tuple c
 its record, so a bolt can recognize a tuple that is not part of the snapshot. A bolt with a state processes this tuple
 only after its state for the snapshot is complete.
 
-After a crash, Hailstorm goes back to the newest clock C at which every processor has a snapshot, and all
-processors load these snapshots. The loaded states include every record below the offsets in C, and no other
-record. The spouts, which read the topics, then continue at the offsets in C. So each record counts exactly once
-in the states, and Hailstorm does not need a transaction for each step.
+Each snapshot has a clock, which contains one offset for each partition. After a crash, Hailstorm chooses the
+newest clock at which every processor has a snapshot, and all processors load these snapshots. The loaded
+states include exactly the records below the offsets in the clock. The spouts, which read the topics, continue
+at these offsets. So each record counts exactly once in the states.
 
 The next drawing shows a topology that counts the hashtags in the topic `tags`, which has two partitions. Tuples move
 from left to right. Each snapshot has a clock C with one offset for each partition. In a snapshot, each bolt saves its

@@ -200,12 +200,12 @@ class Bolt:
 
 
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
-    """Return an error message if the windows of a bolt would mix the values of different keys. Otherwise return None.
+    """Return an error message if the windows of a bolt would mix values of different keys, otherwise None.
 
-    A window keeps the keys apart if its state is a map (`MapOf`) with a separate state for each key. A single sum
-    or mean for the whole window is an error, because it would mix the keys. Other states without a map are allowed
-    if the user passes `transform` (`has_transform`), for example `TopN`, the n largest values of the window.
-    `Sessions` always keeps the keys apart.
+    The keys stay separate in `Sessions`, and in windows whose state is a map (`MapOf`) with one state for each key.
+
+    In all other windows, a sum or a mean is an error, because it would mix the keys. Any other monoid, for example
+    `TopN`, is allowed if the user passes a function `transform` (`has_transform`).
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

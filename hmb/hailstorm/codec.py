@@ -279,8 +279,8 @@ def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
 def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
     """Append the lengths of the values as a column of ints.
 
-    The function `_encode_column` checks the types of all values. This function does not need such a check, because
-    lengths are always ints. As a result, encoding a column of strings or bytes takes a sixth less time.
+    Lengths are always ints, so this function does not check types as `_encode_column` does. Without the check,
+    encoding a column of strings or bytes takes about 17 % less time.
     """
     lengths = list(map(len, values))
     _write_varint(out, len(lengths))

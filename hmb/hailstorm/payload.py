@@ -68,16 +68,12 @@ class Payloads:
     """Tuples from the same partition that one processor sends to another processor.
 
     - `path` contains the names of the nodes that made the tuples.
-
     - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
       offsets are in ascending order.
-
     - `numbers` contains one item for each tuple. For example, `path` is ("tags", "count"), and the item is (0, 2).
       The node `tags` made its first output, and from this output, the node `count` made the tuple as its third
       output.
-
     - `numbers` is None if every node made exactly one output from each input.
-
     - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
       these offsets.
 

@@ -51,9 +51,9 @@ def _call(reference: str, function: Callable[..., object]) -> object:
 
 
 def reference_to(topology: Topology) -> str:
-    """Return a reference to a topology, for example `module:name`. Another process uses it to import the topology.
+    """Return a reference such as `module:name`, with which another process can import the topology.
 
-    Raises TopologyError if no module that another process can import has a global variable with this topology.
+    Raises TopologyError if the topology is not a global variable of a module that other processes can import.
     """
     for module_name, module in list(sys.modules.items()):
         for name, value in list(getattr(module, "__dict__", {}).items()):

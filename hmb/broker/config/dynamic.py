@@ -22,8 +22,8 @@ part with a copy passes a function to `DynamicConfig.listen`, and the broker cal
 setting.
 
 One setting can have several names. For example, `log.retention.ms` and `log.retention.hours` are names for the same
-time in different units. A setting can also have values in several sources, for example in `server.properties` and in
-the defaults. Kafka calls each of these values a *synonym*, under whichever name it is stored.
+time in different units. A setting can also have several values, for example one in `server.properties` and a
+default. Each value can use another name. Kafka calls a value with its name a *synonym* of the setting.
 
 For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. Both names belong
 to one setting, in different units, so Kafka calls the two values *synonyms*. If a client requests `log.retention.ms`,
@@ -126,9 +126,9 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Store `configs` in place of all settings that clients altered before for `broker`.
+        """Replace all settings that clients have altered for a broker by `configs`.
 
-        `broker` is a broker id or ALL_BROKERS. If `validate_only` is true, only check the settings. Raises
+        The text `broker` is a broker id or ALL_BROKERS. If `validate_only` is true, only check `configs`. Raises
         INVALID_REQUEST for invalid settings, and OSError if the file `configs.json` cannot be written.
         """
         with self._lock:

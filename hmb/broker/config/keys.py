@@ -186,7 +186,7 @@ class Settings:
 
     @classmethod
     def all_declared(cls) -> Iterator[ConfigKey]:
-        """Return the declarations of all settings of this class and of its parts."""
+        """Return the declarations of all settings, including those of the classes in `parts`."""
         yield from cls.declared.values()
         for part in cls.parts.values():
             yield from part.all_declared()

@@ -1,8 +1,8 @@
 """The log levels of the broker, which clients read and change as settings (KIP-412).
 
-Each log level is a setting. The name of the setting is the name of a Python logger, and the value is the logger's
-level. The levels have Kafka's names, for example WARN instead of Python's WARNING. A level that a client has set
-applies until the broker stops.
+Clients see each Python logger of the broker as a setting. The setting has the logger's name, and its value is the
+logger's level. The levels have Kafka's names, for example WARN instead of Python's WARNING. A level that a
+client has set applies until the broker stops.
 """
 
 from __future__ import annotations

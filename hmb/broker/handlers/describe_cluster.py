@@ -4,11 +4,10 @@ Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: none; the response contains only operations on the cluster that the client may perform.
 Behavior: the response lists only this broker, which is also the controller. It contains the advertised address
     of the listener to which the client has connected. If the client asks for its permissions, the response also
-    contains the operations that the client is allowed to perform on the cluster. If a request asks for the
-    addresses of controllers, the response has the error MISMATCHED_ENDPOINT_TYPE. If the endpoint type is
-    unknown, the response has the error UNSUPPORTED_ENDPOINT_TYPE.
-Version notes: none. Later versions only add fields. In version 2, a client can also ask for fenced brokers, but
-    HMB never has any.
+    lists the operations that the client may perform on the cluster. If a request asks for the addresses of
+    controllers, the response has the error MISMATCHED_ENDPOINT_TYPE. If the endpoint type is unknown, the
+    response has the error UNSUPPORTED_ENDPOINT_TYPE.
+Version notes: in version 2, a client can ask for fenced brokers. HMB never has any.
 Left out: the rack of the broker. Clients use racks to choose the nearest broker, but HMB has only one broker.
 """
 

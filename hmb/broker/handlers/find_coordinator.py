@@ -5,10 +5,9 @@ Permissions: DESCRIBE on the group or on the transactional id; CLUSTER_ACTION fo
 Behavior: this broker coordinates all groups, transactional ids and share-partitions. It stores their state in the
     topics `__consumer_offsets` (groups), `__transaction_state` (transactional ids) and `__share_group_state`
     (share-partitions). If the needed topic does not exist yet, the broker creates it.
-Version notes: HMB supports version 0 only because of the client library librdkafka. If a broker supports version 0,
-    librdkafka concludes that the broker also supports lz4. Otherwise librdkafka does not compress with lz4. From
-    version 6 on, a client can ask for the coordinator of a share-partition. The key in the request then consists of
-    the group id, the topic id and the partition, separated by colons.
+Version notes: the client library librdkafka compresses with lz4 only if the broker supports version 0 of this API.
+    HMB therefore supports version 0. From version 6 on, a client can ask for the coordinator of a share-partition.
+    The key in the request then consists of the group id, the topic id and the partition, separated by colons.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -51,7 +51,7 @@ def handle(request: GetTelemetrySubscriptionsRequest, context: RequestContext) -
 
 
 def telemetry_of(context: RequestContext) -> ClientTelemetry:
-    """Return the object that contains the client instances which send metrics to the broker."""
+    """Return the object with all clients that send their metrics to the broker."""
     telemetry = context.broker.telemetry
     assert telemetry is not None, "the broker offers this API only if client.telemetry.enable is true"
     return telemetry

@@ -8,10 +8,9 @@ Behavior: this broker is the leader of all partitions. It follows these rules:
     - *Missing topics.* If a requested topic does not exist, the broker creates it, unless the client or the setting
       `auto.create.topics.enable` forbids this. The response already contains the new topic, so the client does not
       have to ask again.
-    - *Limit.* A request must not take too long. The new topics of one request may therefore have at most 100
-      partitions in total (MAX_CREATED_PARTITIONS). The other missing topics get LEADER_NOT_AVAILABLE, and the client
-      sends the request again. The broker then creates the next topics. A single new topic may have more than 100
-      partitions (setting `num.partitions`). The broker then creates one topic for each request.
+    - *Limit.* A request must not take too long. It creates topics with at most 100 partitions in total
+      (MAX_CREATED_PARTITIONS), or one larger topic. For example, if `num.partitions` is 40, a request creates at most
+      two topics. The other missing topics get LEADER_NOT_AVAILABLE, and the client asks for them again.
     - *Repetitions.* If a request contains a topic twice, the response contains it once.
 Version notes: an empty list requests all topics in version 0, and no topic in later versions. Versions 10 and 11 have a
     field for the id of a topic. If a request uses this field, the response contains INVALID_REQUEST for all its topics.

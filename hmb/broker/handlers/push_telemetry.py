@@ -6,9 +6,9 @@ Behavior: the broker offers this API only if the setting `client.telemetry.enabl
     rules:
     - *Log.* The broker writes a line with the client's name to its log, and then one line for each metric. The lines
       have the level INFO.
-    - *Time.* A client may push once in each interval. An earlier push gets THROTTLING_QUOTA_EXCEEDED. Two kinds
-      of pushes may come before the end of the interval: the first push after a GetTelemetrySubscriptions request, and
-      the client's last push.
+    - *Time.* A client must wait one interval after each push. A push before the interval ends gets
+      THROTTLING_QUOTA_EXCEEDED. Two kinds of pushes do not have to wait: the first push after a
+      GetTelemetrySubscriptions request, and the client's last push.
     - *Subscription.* Each push contains the subscription id from the response to GetTelemetrySubscriptions. A push with
       an old subscription id gets UNKNOWN_SUBSCRIPTION_ID. The client then sends GetTelemetrySubscriptions again.
     - *Content.* A push with an unknown compression codec gets UNSUPPORTED_COMPRESSION_TYPE, and a push of more than

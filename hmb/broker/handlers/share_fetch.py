@@ -20,8 +20,8 @@ Left out: `min_bytes`, and smaller deliveries after failures:
     - *min_bytes.* The broker ignores `min_bytes`, and responds as soon as the member has acquired a record. The
       client gets its response earlier, but with fewer records.
     - *Smaller deliveries.* If records were already delivered several times, Kafka delivers fewer of them at
-      once. HMB does not. Suppose that one bad record makes a member fail again and again. HMB then also
-      delivers the other records of the batch again each time.
+      once. HMB does not. For example, a member fails at each delivery because of one bad record in a batch. At
+      each new delivery, HMB delivers the whole batch.
 """
 
 from __future__ import annotations

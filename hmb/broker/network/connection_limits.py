@@ -2,15 +2,17 @@
 
 A server has one thread for each connection, so the server must limit the number of connections. The table shows what
 happens to a connection above each limit:
-    setting                                        limit                          a connection above the limit
-    max.connections                                all connections                is closed, or an older one is closed
-    listener.name.NAME.max.connections             the connections of a listener  is closed
-    max.connections.per.ip (and .overrides)        the connections of an address  is closed
-    max.connection.creation.rate                   new connections in a second    waits
-    listener.name.NAME.max.connection.creation.rate       ... of a listener       waits
-    the quota connection_creation_rate             ... of an address              is closed after the throttle time
+    setting                                          what the limit counts         connection above the limit
+    max.connections                                  all connections               closed, or an older one is closed
+    listener.name.NAME.max.connections               connections of one listener   closed
+    max.connections.per.ip                           connections of one address    closed
+    max.connection.creation.rate                     all new ones in a second      waits
+    listener.name.NAME.max.connection.creation.rate  the same for one listener     waits
+    connection_creation_rate (a quota)               the same for one address      closed after a delay
 Above max.connections, the server first tries to close an older connection whose client has not yet sent a complete
 request, or must still log in with SASL (server.py: _make_room).
+
+For single addresses, max.connections.per.ip.overrides sets other limits.
 
 Like the rates of other quotas, the rate of new connections is measured with a sliding window
 (security/quotas/window.py). If this rate is too high, the server accepts a new connection, but lets it wait

@@ -77,7 +77,7 @@ class RequestMemory:
         return self._waiting > 0
 
     def open(self, size: int) -> Account:
-        """Return a new account for a request whose frame has `size` bytes."""
+        """Return a counter for the memory of a request with `size` bytes."""
         return Account(self, size)
 
     def stop(self) -> None:
@@ -152,12 +152,11 @@ class Account:
 
     @property
     def watchers(self) -> Watchers | None:
-        """The watchers of waiting Fetch requests, or None if this request has taken no memory.
+        """The watchers of waiting Fetch requests, or None if this account's request has taken no memory.
 
-        A watcher stands for one waiting thread, and can wake this thread. A Fetch request keeps its memory while it
-        waits for records, so its thread adds a watcher to this set. When another request needs memory, the broker wakes
-        all these threads. Each thread then ends its Fetch request early, and the memory becomes free. A request that
-        has taken no memory can continue to wait, so it does not need this set.
+        A Fetch request keeps its memory while it waits for records. Its thread adds a watcher to these watchers.
+        When another request needs memory, the broker wakes the threads of all watchers. Each thread then ends its Fetch
+        request early, and the memory becomes free.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 
@@ -184,7 +183,7 @@ class Account:
             self.take(size)
 
     def close(self) -> None:
-        """Return all memory of this request to the budget."""
+        """Free all memory that this request has taken."""
         if self._memory is not None and self._held:
             self._memory.release(self, self._held)
         self._held = 0

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
-# A frame counts for the memory budget only if it is larger than this number of bytes. The broker does not count smaller
-# frames, because they need little memory: at most 0.5 MB each after decoding.
+# The broker's memory limit applies only to requests larger than this number of bytes. A smaller request takes at most
+# 0.5 MB after decoding, so the broker does not count its memory.
 COUNTED_FRAME = 1024
 
 

@@ -9,9 +9,11 @@ In two cases, `sendfile` is not possible, so the broker's process reads the reco
   (old_clients.py).
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends each wait
-after STALL seconds (SO_SNDTIMEO). The thread can then check whether sending the response takes too long, and
-otherwise tries again. A limit for each wait would not be sufficient. If a client reads one byte each second, each
-wait is short, but the whole response could take days. The module therefore has a time limit for the whole response.
+after STALL seconds (SO_SNDTIMEO). The thread then checks how long the whole response has taken. If the time exceeds
+a limit, sending fails. Otherwise, the thread tries again.
+
+A limit for each wait would not be sufficient. If a client reads one byte each second, each wait is short, but the
+whole response could take days.
 
 The time limit for a whole response protects the broker from a client that reads very slowly. The limit is 30 seconds
 (PATIENCE), plus one second for each MiB that the broker has sent (SLOWEST). For example, after 10 MiB the limit is 30

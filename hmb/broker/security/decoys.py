@@ -11,10 +11,11 @@ broker computes this salt from the user's name and a secret key, so the same nam
 user also has the same salt in each login. If the salt changed between two logins, a client would know that the user
 does not exist.
 
-A decoy must look like a real credential. Its *shape* is therefore the shape of a stored credential. The shape consists
-of the number of iterations, the length of the salt, and the form of the salt: random bytes or a number in base 36. If
-the stored credentials have several shapes, the broker uses the user's name to select one. So the same name gets the
-same shape in each login.
+The *shape* of a credential consists of the number of iterations, the length of the salt, and the form of the
+salt: random bytes or a number in base 36. A decoy gets the shape of a stored credential.
+
+If the stored credentials have several shapes, the broker uses the user's name to select one for the decoy. The
+same name therefore gets the same shape in each login.
 """
 
 from __future__ import annotations

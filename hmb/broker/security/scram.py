@@ -49,7 +49,7 @@ class ScramState(Enum):
 
 
 class ScramEvent(Enum):
-    """The result of the check of one message of the client."""
+    """The result of checking a client's message."""
 
     NAMED = "the client has sent its name and its nonce"
     PROVED = "the proof is right"

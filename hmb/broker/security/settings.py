@@ -203,7 +203,10 @@ def _oauth_values(listener: str, values: Mapping[str, str], properties: Mapping[
 
 
 def _mechanism_prefixes(listener: str, mechanism: str) -> list[str]:
-    """Return the prefixes of a mechanism's settings: for all listeners, and for this one, which has precedence."""
+    """Return two prefixes of a mechanism's settings: for all listeners, and for one listener.
+
+    The settings for one listener take precedence.
+    """
     return [f"{mechanism.lower()}.", f"listener.name.{listener.lower()}.{mechanism.lower()}."]
 
 

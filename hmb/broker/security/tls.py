@@ -75,7 +75,7 @@ class TlsListener:
         return certified_principal(sock, self._rules)
 
     def file(self, sock: socket.socket, idle: float) -> TlsFile:
-        """Return a file with the decrypted bytes of a client. A read waits at most `idle` seconds for bytes."""
+        """Return a stream of a client's decrypted bytes. Each read waits at most `idle` seconds for bytes."""
         assert isinstance(sock, TlsSocket)
         return TlsFile(sock, idle)
 

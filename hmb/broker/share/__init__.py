@@ -24,6 +24,8 @@ In the default mode, the broker returns whole batches, so the member acquires al
 RECORD_LIMIT, the member acquires only the first 500 records.
 
 Four modules handle a ShareFetch request. Read them in this order: `sessions`, `acknowledging`, `fetching`,
-`batches`. The module `state_results` is not used for ShareFetch, but by the handlers of five other APIs. The
-module `creation` creates the objects of hmb/coordinator/share.
+`batches`.
+
+The handlers of five other APIs use the module `state_results`. The module `creation` creates the objects of
+hmb/coordinator/share.
 """

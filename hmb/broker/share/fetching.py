@@ -91,12 +91,13 @@ class ShareFetching:
 
 
 def divided(acquired: Iterable[Run], batches: Sequence[range], size: int) -> list[AcquiredRecords]:
-    """Divide each run of acquired records into ranges of about `size` records.
+    """Divide each run of acquired records into ranges. A client can acknowledge a range with one number.
 
-    A run contains neighboring records with the same delivery state. A range ends only at the end of a record batch
-    or of the run. If the client has processed all records of a range, it can acknowledge them with one number. For
-    example, a run with the offsets 0 to 899 consists of three record batches with 300 records each. With the size
-    500, the ranges are 0 to 599 and 600 to 899.
+    A run contains neighboring records with the same delivery state. A range ends with the batch that gives it at
+    least `size` records, or with the run.
+
+    For example, a run with the offsets 0 to 899 consists of three batches with 300 records each. With the size 500,
+    the first range is 0 to 599 (two batches), and the second range is 600 to 899.
     """
     ranges = []
     for run in acquired:

@@ -53,7 +53,7 @@ class ShareSession:
             self.partitions.pop(partition, None)
 
     def move_to_end(self, partition: PartitionId) -> None:
-        """Move a partition to the end, so that the next response begins with the other partitions."""
+        """Move a partition to the end of `partitions`, so that the broker reads the other partitions first."""
         if partition in self.partitions:
             self.partitions[partition] = self.partitions.pop(partition)
 

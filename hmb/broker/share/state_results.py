@@ -72,8 +72,8 @@ def share_partition_results(
 class BegunChange(NamedTuple):
     """A change of a share-partition's state that may not be on disk yet.
 
-    The journal has the records of the change in its queue (`queued`). `result` is the share-partition's entry in
-    the response.
+    `queued` contains the records that the journal writes for this change. `result` is the share-partition's entry
+    in the response.
     """
 
     id: SharePartitionId

@@ -42,12 +42,11 @@ class ClientInstance:
     is_terminating: bool = False
 
     def check_get(self, now: int) -> None:
-        """Check whether a GetTelemetrySubscriptions request is allowed now. If so, store the time of the request.
+        """Check that a GetTelemetrySubscriptions request is allowed now, and store the time of the request.
 
-        The push interval (`requested.interval_ms`) is the time that a client must wait between two pushes of its
-        metrics. Raises THROTTLING_QUOTA_EXCEEDED if less than one push interval has passed since the stored time of the
-        client's previous GetTelemetrySubscriptions request or previous push. The time of a request or push that comes
-        too early is not stored.
+        After a request or a push of metrics, a client must wait for one push interval (`requested.interval_ms`). For
+        example, the push interval is 10 s, and the client pushes metrics at 0 s. A GetTelemetrySubscriptions request at
+        8 s raises THROTTLING_QUOTA_EXCEEDED, and its time is not stored. A request at 10 s is allowed.
         """
         if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
@@ -79,7 +78,7 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return the id of a client instance, and which metrics this client must send how often.
+        """Return the id of a client instance, and the metrics that this client must send.
 
         If `instance_id` is zero, the client is new, and the method chooses an id. Raises KafkaError if the client asks
         too early (THROTTLING_QUOTA_EXCEEDED).

@@ -112,7 +112,7 @@ def _text(data: memoryview) -> str:
 
 
 def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:
-    """Yield the message in each field whose number is `wanted`, as bytes."""
+    """Yield the bytes in each field with the number `wanted`."""
     for number, _, value in _fields(data):
         if number == wanted and isinstance(value, memoryview):
             yield value

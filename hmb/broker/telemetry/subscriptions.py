@@ -45,7 +45,10 @@ CONDITIONS = (
 
 
 class TelemetryClient(NamedTuple):
-    """The properties of a client that a condition of a subscription can test. CONDITIONS contains their names."""
+    """The properties by which a subscription selects clients.
+
+    CONDITIONS contains the names of these properties.
+    """
 
     client_instance_id: str
     client_id: str

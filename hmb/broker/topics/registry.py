@@ -153,11 +153,10 @@ class Topics:
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Create several topics together. `check` has returned each topic in `new`.
+        """Create several topics together. Each topic in `new` must be a result of the method `check`.
 
-        Return a list that contains an error or None for each topic. The errors are TOPIC_ALREADY_EXISTS,
-        INVALID_TOPIC_EXCEPTION (two names differ only in `.` and `_`), POLICY_VIOLATION (too many partitions) and
-        KAFKA_STORAGE_ERROR.
+        Return an error or None for each topic. The errors are TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION (two names
+        differ only in `.` and `_`), POLICY_VIOLATION (too many partitions) and KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             taken: set[str] = set()

@@ -11,9 +11,10 @@ To delete a topic, the broker first renames the topic's directories (storage/sta
 space, so a deletion works even if the disk is full. The broker then deletes the files in these directories, which frees
 space. Only then does it write `topics.json` without the topic.
 
-Another broker, for example Kafka, can have created topics in this data directory. `topics.json` does not contain these
-topics, so HMB does not know their settings. HMB adds the topics to the file with the settings ADOPTED, which keep all
-records. When a client sets other settings for a topic, they replace ADOPTED.
+Another broker, for example Kafka, may have created topics in this data directory. HMB does not know the
+settings of these topics, because `topics.json` does not contain them. HMB adds the topics to this file with the
+settings ADOPTED. HMB then keeps all records of these topics until a client
+sets other settings.
 """
 
 from __future__ import annotations

@@ -76,10 +76,8 @@ class TopicTable:
         """Check that a new topic can have this name.
 
         - Raises TOPIC_ALREADY_EXISTS if a topic already has this name.
-
         - Raises INVALID_TOPIC_EXCEPTION if the name differs from the name of an existing topic only in "." and "_". For
           example, a new topic cannot have the name "a.b" if the topic "a_b" exists.
-
         - Raises INVALID_REQUEST if the name is reserved for the log of a KRaft controller.
         """
         if name == KAFKA_METADATA_TOPIC:

@@ -28,10 +28,13 @@ Kind = TypeVar("Kind", bound=IntEnum)
 
 
 class AclBinding(NamedTuple):
-    """One ACL: it permits or denies an operation on a resource to a principal that connects from a host.
+    """One ACL: it permits or denies one operation on a resource to a principal.
 
-    The host `*` means all hosts. The principal `User:*` means all users. The resource name `*` means all resources of
-    the type. With the pattern type PREFIXED, the ACL applies to all resources whose names begin with `resource_name`.
+    The ACL applies to connections from `host`. The host `*` means all hosts. The principal `User:*` means all
+    users.
+
+    The resource name `*` means all resources of the type. With the pattern type PREFIXED, the ACL applies to all
+    resources whose names begin with `resource_name`.
     """
 
     resource_type: AclResourceType

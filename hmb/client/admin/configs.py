@@ -232,11 +232,9 @@ def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[C
     """Raise KafkaError if a change names a setting that does not exist.
 
     - For a topic or a group, the function checks the names in all changes.
-
     - For a single broker, the function checks only the names of settings that a change deletes. A broker does not
       list all settings that it accepts, for example the settings of plugins. So the function cannot check the names
       in other changes.
-
     - For the default settings of all brokers, the function checks no names. It also checks no names for loggers and
       for client metrics.
     """

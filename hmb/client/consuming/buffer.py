@@ -41,9 +41,9 @@ class FetchedBatches:
     aborted: AbortedTransactions | None
 
     def leaves_out(self, batch: Batch) -> bool:
-        """Return whether the application must not receive the records of this batch.
+        """Return whether the consumer skips this batch.
 
-        The application receives no control records, and no records of an aborted transaction.
+        A consumer skips control batches. With `read_committed`, it also skips batches of aborted transactions.
         """
         return (self.aborted is not None and self.aborted.covers(batch)) or batch.is_control
 

@@ -23,11 +23,13 @@ consumer already has in memory. This can take several calls of `poll`. The call 
 error can be permanent, for example if a batch is damaged. Every later `poll` then raises the error again, until
 the application pauses the partition, or seeks to an offset after the damaged batch.
 
-The constructor of a consumer without a group already asks the brokers for the start offsets. If the setting
-`offset` is "latest", the application therefore receives all records that are written after the constructor has
-returned. If the consumer's first request fails, the constructor raises the error at once, because the address
-of the broker is probably wrong. If a later request fails with a temporary error, the consumer repeats it for up
-to `retry_for` seconds.
+When the application creates a consumer without a group, the constructor asks the brokers for the start offsets.
+If the setting `offset` is "latest", the application therefore receives all records that are written after the
+constructor has returned.
+
+If the consumer's first request fails, the constructor raises the error at once, because the address of the
+broker is probably wrong. If a later request fails temporarily, the consumer repeats it for up to `retry_for`
+seconds.
 
 Only one thread may use a consumer. The consumer receives records only during calls such as `poll`. If the consumer is a
 member of a group, it starts a second thread, which sends the heartbeats. A consumer consists of these objects. For

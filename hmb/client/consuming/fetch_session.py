@@ -92,7 +92,7 @@ Partitions = Mapping[TopicPartition, PartitionToFetch]
 class FetchRequestData(NamedTuple):
     """The part of a Fetch request that depends on the fetch session.
 
-    - `named` contains the partitions that the request lists to fetch.
+    - `named` contains the partitions in the request's list `topics`.
     - `forgotten` contains the partitions that the leader must remove from the session.
     """
 
@@ -129,11 +129,9 @@ class FetchSessionHandler:
 
     - The fetcher calls `next` before each request. It calls `completed` after it has handled a response without an
       error. If the fetcher does not call `completed`, the next request names all partitions (a full fetch).
-
     - `_known` contains all partitions that the consumer read at the time of its previous request. For example, the
       consumer reads 1,000 partitions, and the previous request named only the 3 partitions that had changed.
       `_known` then contains 1,000 partitions.
-
     - `_epoch` is the number of the next request in the session. If it is above 0, the leader has stored exactly the
       partitions in `_known`.
     """

@@ -151,10 +151,10 @@ class Fetcher:
         self.fetches = self.fetched_bytes = 0
 
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
-        """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
+        """Wait at most `timeout` seconds for a Fetch response, and yield the batches in the response.
 
-        When the method yields batches, it has already moved the position of their partition behind them. The fetcher
-        will not fetch them again, so the caller must store them before it continues the iteration.
+        For example, the batches of a partition end with offset 9. Before the method yields these batches, it sets the
+        partition's `fetch_offset` to 10. The fetcher does not fetch the batches again, so the caller must store them.
         """
         self.post()
         leader = self._wait(timeout)

@@ -122,8 +122,8 @@ class GroupReading:
     def poll(self, timeout: float) -> None:
         """Take part in a rebalance if one is running, for at most `timeout` seconds.
 
-        If automatic commits are enabled, then commit the positions that have changed. `auto_commit_interval` seconds
-        must have passed since the last automatic commit. The method does not wait for the response to the commit.
+        If automatic commits are enabled, the method also commits the changed positions, at most once every
+        `auto_commit_interval` seconds. It does not wait for the response to the commit.
         """
         if self._membership is not None:
             self._membership.poll(timeout)

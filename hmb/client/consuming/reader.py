@@ -1,9 +1,9 @@
 """The partition reader fetches records for a consumer, and stores the consumer's position in each partition.
 
-The reader reads a partition from the call of `add` until the call of `remove`. An argument of `add` says where reading
-starts, for example at "latest". The reader stores a `Position` for each partition: the offset of the next record. The
-fetcher sends Fetch requests to the brokers, and the buffer contains the fetched records. Each partition goes through
-these steps:
+The reader reads a partition from the call of `add` until the call of `remove`. It stores a `Position` for each
+partition. A new position contains only a start, for example "latest". The method `find_offsets` replaces the
+start by an offset. The fetcher then fetches batches from this offset, and the buffer stores them until `poll`
+returns the records:
     add -> Position with a start -> find_offsets -> Position with an offset -> fetch -> RecordBuffer -> poll
 """
 
@@ -43,7 +43,7 @@ class ConsumerMetrics:
     - `fetches` is the number of Fetch responses, including empty responses.
     - `fetched_bytes` is the size of all fetched batches before decompression.
     - `records` is the number of records that the application has received.
-    - `failures` is the number of failed fetches, including those that succeeded when the consumer tried again.
+    - `failures` is the number of errors of partitions, including temporary errors.
     """
 
     fetches: int
@@ -210,8 +210,8 @@ class AssignmentReader:
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Set the position of each partition to its offset in `offsets`.
 
-        The setting `until` says where reading ends. If it is not None, the method also finds the end for each
-        partition, and stores this offset in the position.
+        If the setting `until` is not None, the method also sets the field `end` of each position. Reading ends at the
+        offset `end`.
         """
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until

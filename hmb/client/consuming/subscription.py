@@ -134,11 +134,13 @@ class Discovery:
         return new
 
     def new_partitions(self) -> list[TopicPartition]:
-        """Return the partitions that are new since the previous call. The consumer calls this method in each `poll`.
+        """Return the partitions that are new since the previous call.
 
-        If the subscription is a pattern, the method searches for topics again after `metadata_max_age` seconds. If it
-        waits for a topic that does not exist yet, it searches again after RETRY_AFTER seconds. In all other cases, it
-        sends no request, and only looks at the metadata that the client has stored.
+        The consumer calls this method in each `poll`.
+
+        If the subscription is a pattern, the method searches for topics every `metadata_max_age` seconds. While the
+        consumer waits for a topic that does not exist yet, the method searches every RETRY_AFTER seconds. In all other
+        cases, the method sends no request, and uses the metadata that the client has stored.
         """
         if self.is_by_pattern or self._is_incomplete:
             if time.monotonic() < self._refresh_at:

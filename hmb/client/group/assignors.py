@@ -153,9 +153,7 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
     A member may keep a partition that it owned before the rebalance if all three conditions are true:
 
     - The partition exists.
-
     - The member still reads the partition's topic.
-
     - No other member reports the same partition with an equal or higher generation (KIP-792). For example, member A
       reports that it received partition 0 in generation 5, and member B reports generation 4. Then only A may keep
       partition 0.

@@ -159,8 +159,8 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        The method first waits for the responses to all commits in flight. If `commit_before_leaving` has not reached
-        the coordinator, the method sends nothing, because the leave request would probably not arrive either.
+        If the last commit (`commit_before_leaving`) could not reach the coordinator, the method sends nothing.
+        Otherwise, it first waits for the responses to all commits in flight.
         """
         if self._is_lost:
             return

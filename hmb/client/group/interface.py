@@ -5,13 +5,12 @@ most one member. One broker, the *coordinator*, manages the group. Each member s
 show that the member is alive. When a member joins the group, leaves it or changes its subscription, the group assigns
 the partitions again. This is called a *rebalance*.
 
-A rebalance changes the partitions that the consumer reads. Only the consumer's own thread may change its data, so this
-thread must handle the rebalance. When the consumer polls, `GroupMembership.poll` calls these methods of the consumer's
-`RebalanceListener`:
-    on_revoked(partitions)    other members will get these partitions: commit their positions now
-    (then the member tells the coordinator that it has given up these partitions)
-    on_assigned(partitions)   this member gets these partitions: begin to read at their committed offsets
-    on_lost(partitions)       other members may already own these partitions: do not commit their positions
+During a rebalance, `GroupMembership.poll` calls these methods of the consumer's `RebalanceListener`. It calls them
+in the consumer's own thread, because no other thread may change the consumer's data:
+    on_revoked(partitions)    the member must give up these partitions: commit the consumer's positions now
+    (after this call, the member informs the coordinator that it has given up the partitions)
+    on_assigned(partitions)   the member gets these partitions: begin to read at the committed offsets
+    on_lost(partitions)       other members may already own these partitions: do not commit any position
 
 A second thread, the membership thread, sends heartbeats and waits for other members. This thread never uses the
 consumer's data, and never calls `on_revoked`, `on_assigned` or `on_lost`. Only the consumer's own thread calls

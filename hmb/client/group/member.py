@@ -89,7 +89,7 @@ class GroupMember(Protocol):
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress. Otherwise `poll` waits for its end, at most until the timeout."""
+        """True if no rebalance is in progress. During a rebalance, `poll` waits, at most until its timeout."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 
@@ -102,7 +102,7 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the call that the rebalance listener needs before the consumer closes, or None if it needs no call."""
+        """Return the rebalance listener call to make on close, or None if the member owns no partitions."""
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""

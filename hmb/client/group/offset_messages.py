@@ -1,4 +1,4 @@
-"""Converts dictionaries of offsets to requests (OffsetCommit, OffsetFetch), and responses to dictionaries.
+"""Builds OffsetCommit and OffsetFetch requests, and reads the responses to these requests.
 
 OffsetCommit and OffsetFetch messages group the partitions by topic. A response contains an error code for each
 partition. From version 8 on, an OffsetFetch request contains a list of groups. This module hides these details from the

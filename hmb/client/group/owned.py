@@ -47,9 +47,10 @@ class OwnedPartitions:
         return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self.partitions)
 
     def call_finished(self, call: ListenerCall) -> None:
-        """Add or remove the partitions of `call`, a call of the rebalance listener that has returned.
+        """Update `partitions`, the partitions that the member owns, after a listener call has returned.
 
-        After `on_assigned`, the member owns these partitions. After `on_revoked` or `on_lost`, it does not own them.
+        After `on_assigned`, add the partitions of `call`. After `on_revoked` or `on_lost`, remove the partitions of
+        `call`.
         """
         if call.method is ListenerMethod.ON_ASSIGNED:
             self.partitions |= call.partitions

@@ -49,14 +49,10 @@ class Accumulator:
 
     - `used` is the size of all records in the queues, in bytes. If a new record would make `used` greater than
       `memory`, the thread that adds the record waits. While all queues are empty, a record of any size is accepted.
-
     - `_batches` is the number of batches in all queues.
-
     - If a queue contains batches, it is in the `SenderQueues` of the thread that sends to the partition's leader.
       While the leader is unknown, the queue is in `without_leader`.
-
     - New records go only to the last batch of a queue. Batches at the front of a queue can be in flight.
-
     - A batch leaves its queue when it is delivered or has failed. It never returns to a queue.
     """
 

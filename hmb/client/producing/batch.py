@@ -50,7 +50,7 @@ class PartitionSequence:
 
 @dataclass(slots=True, eq=False)
 class SenderQueues:
-    """The partition queues whose batches one sender thread sends. The accumulator's lock guards all fields."""
+    """The queues from which one sender thread takes batches. The accumulator's lock guards all fields."""
 
     changed: threading.Condition  # the sender thread waits on this condition, which uses the accumulator's lock
     # The queues of this sender thread that contain batches. The queue that was added first comes first. The values of
@@ -65,16 +65,12 @@ class PartitionQueue:
 
     - `open` is the batch to which records can still be added, or None. It is the last batch in `batches`, and is
       never in flight.
-
     - `in_flight` is the number of batches in flight. `window` is the largest allowed value of `in_flight`. For
       example, if `window` is 5 and `in_flight` is 3, the first 3 batches in `batches` are in flight.
-
     - After a batch has failed, `window` is 0 until no batch is in flight. During this time, no other batch is sent.
       The failed batch stays in `batches`, but is not in flight.
-
     - Only one thread sends the batches of a queue. This thread is the *owner* of the queue. If the leader of the
       partition is unknown, the owner looks up the leader.
-
     - `sender_queues` contains all queues that have batches and the same owner as this queue.
 
     Several threads use `sender_queues`, `batches`, `open` and `max_size`, so the accumulator's lock guards these

@@ -168,10 +168,9 @@ class BatchCompletion:
         return []
 
     def _resolve(self, failure: FailedBatch) -> bool:
-        """Give a failed batch up, split it, or let the producer send it again. The choice depends on the error.
+        """Handle a failed batch: depending on the error, split it, give it up, or keep it for another attempt.
 
-        Return True if the producer must look up the leader of the batch's partition before it sends the batch again.
-        Otherwise, return False.
+        Return True if the producer must look up the leader of the batch's partition before the next attempt.
         """
         batch, error = failure.batch, failure.error
         code = error.code if isinstance(error, KafkaError) and failure.is_from_broker else ErrorCode.NONE

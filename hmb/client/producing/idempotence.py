@@ -58,9 +58,9 @@ rejected it, or the broker's response is lost. There are four cases:
   The batches between A and B keep their sequence numbers and their epoch. If the producer sends one of them
   again and the broker has already written it, the broker drops or rejects the copy.
 
-Here is an example of the last case. The batches 1 to 4 are in flight, and the responses to 1 and 2 get lost. The
-broker has rejected 3 and 4. The producer gives up batch 1, so A is batch 1, and B is batch 3. Batch 2 keeps its
-numbers, and 3 and 4 get new numbers in a new epoch.
+For example, batches 1 to 4 are in flight. The responses to batches 1 and 2 get lost, and the broker rejects
+batches 3 and 4. The producer gives up batch 1. The broker may have written batch 2, so batch 2 keeps its
+sequence numbers. Batches 3 and 4 get new sequence numbers in a new epoch.
 
 A broker that knows no batch of a producer accepts any sequence number. Suppose that the producer sends its
 first two batches together, and the first one is lost. The broker would then accept the second batch, although
@@ -75,9 +75,9 @@ For example, a forgotten producer sends the batches A and B together. When A arr
 sync, so the broker rejects A. When B arrives, enough replicas are in sync, so the broker writes B. The producer
 then sends A again, and the broker writes A after B. Each batch is still written only once.
 
-A broker remembers the last five batches of each producer, and can recognize only copies of these batches. The producer
-therefore never sends a batch again after it has sent five newer batches. For example, while batch 1 may have to be sent
-again, the producer sends the batches 2 to 5, but not batch 6.
+For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
+the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
+has written batch 1, or the producer has given up batch 1.
 
 After a batch of a partition has failed, the producer sends only one batch of this partition at a time,
 beginning with the oldest one. It does so until all batches that were in flight are completed
@@ -136,7 +136,7 @@ class AtLeastOnce:
         return connection.version_of(ProduceRequest, NEWEST_PRODUCE)
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Raise the producer epoch for a partition. The sequence numbers of the partition begin with 0 again."""
+        """Increase the producer epoch of a partition, and start the partition's sequence numbers at 0 again."""
 
     def add_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the transaction before their first batches are sent. Without transactions, do nothing."""

@@ -47,7 +47,7 @@ class AcquiredOffsets:
         self.chosen[offset] = type
 
     def choose_all(self, type: AcknowledgeType) -> None:
-        """Acknowledge all records that the application has not acknowledged itself."""
+        """Acknowledge the records that the application has not yet acknowledged."""
         self.chosen |= dict.fromkeys(self.waiting, type)
         self.waiting.clear()
 

@@ -252,7 +252,7 @@ class ShareConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None:
-            # In explicit mode, `close` does not acknowledge the records of the last poll. After an error, these records
-            # may not have been processed.
+            # After an error, some records of the last poll may be unprocessed. So `close` must not accept them. In
+            # explicit mode, it accepts nothing.
             self._is_explicit = True
         self.close()

@@ -1,14 +1,16 @@
 """The classic group protocol: the members of a group stop at a barrier, and one member assigns the partitions.
 
 One member, the leader, decides which member reads which partitions. Each member sends metadata, for example its list of
-topics. The group protocol does not interpret this metadata. (Only the expiry and the deletion of committed offsets read
-the names of topics in it: see group_expiry.py.) The coordinator collects the members, elects one of them as the leader,
-and sends the metadata of all members to the leader. It
-also chooses an assignor that all members support, for example "range". (In JoinGroup, an assignor is called a
-*protocol*.) The leader returns the assignment, and the coordinator sends each
-member its part:
+topics, to the coordinator. The coordinator elects the leader, and sends the metadata of all members to it.
+
+The coordinator does not interpret the metadata, with one exception. Before committed offsets expire or are deleted, the
+coordinator reads the topic names in the metadata (group_expiry.py).
+
+The coordinator also chooses an assignor that all members support, for example "range". (In JoinGroup, an assignor is
+called a *protocol*.) The leader returns the assignment, and the coordinator sends each member its part. In the next
+drawing, PreparingRebalance, CompletingRebalance and Stable are states of the group:
     member A                       coordinator                        member B
-    JoinGroup      ------------->  Empty -> PreparingRebalance
+    JoinGroup      ------------->  PreparingRebalance
                                                         <-----------  JoinGroup
     generation 1   <-------------  CompletingRebalance  ----------->  generation 1
     (A is the leader and receives the metadata of A and B)

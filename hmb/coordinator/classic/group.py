@@ -21,9 +21,9 @@ A client becomes a member of a group in these steps:
    joins or a member is removed. The next response then contains the error REBALANCE_IN_PROGRESS, and the member
    sends JoinGroup again.
 
-With cooperative rebalancing (KIP-429), the members also send JoinGroup and SyncGroup, but they keep their partitions
-during a rebalance. In a first rebalance, a member gives up the partitions that must move. In a second rebalance, other
-members receive these partitions.
+With cooperative rebalancing (KIP-429), the members keep their partitions while they send JoinGroup and SyncGroup.
+A partition moves in two rebalances. In the first rebalance, its old owner gives it up. In the second rebalance, its
+new owner receives it.
 
 For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the
 member id "app-6f1c...". The consumer joins again with this id. Then the group waits 3 s, so that other consumers
@@ -351,7 +351,7 @@ class ClassicGroup:
     # -- deletion of the group
 
     def unload(self) -> None:
-        """Remove the members and deadlines, because the broker stops or deletes the group.
+        """Remove the members and deadlines from memory, because the broker no longer manages this group.
 
         Members that wait for a response receive the error NOT_COORDINATOR.
         """

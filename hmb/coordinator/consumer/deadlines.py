@@ -1,10 +1,10 @@
 """The additional deadlines of a KIP-848 group, for members that use the classic protocol.
 
 During an online migration, some members of a KIP-848 group use the classic protocol. Such a member has no revocation
-deadline (modern/deadlines.py), but it can have two other deadlines. From the start of a deadline, the member has its
-rebalance timeout to send the next request. Otherwise, the group removes the member.
-- The *join* deadline starts when a response asks the member to join again. The next request must be JoinGroup.
-- The *sync* deadline starts with the response to a JoinGroup request. The next request must be SyncGroup.
+deadline (modern/deadlines.py), but it can have two other deadlines. Each deadline ends after the member's rebalance
+timeout. If the member has not sent the required request by then, the group removes the member.
+- The *join* deadline starts when a response asks the member to join again. The required request is JoinGroup.
+- The *sync* deadline starts with the response to a JoinGroup request. The required request is SyncGroup.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One KIP-848 group: the broker assigns the partitions, and each member moves to its assignment step by step.
 
-A member takes part in a KIP-848 group with only one kind of request, the heartbeat. Each heartbeat contains a
-member epoch. A positive epoch shows that the member is alive. The other epochs have special meanings: 0 means
-that the member joins, -1 means that it leaves, and -2 means that a static member leaves but will join again.
+In a KIP-848 group, a member joins, stays and leaves with the same kind of request, the heartbeat. Each heartbeat
+contains a member epoch. A positive epoch shows that the member is alive. The other epochs have special meanings: 0
+means that the member joins, -1 means that it leaves, and -2 means that a static member leaves but will join again.
 The group handles a heartbeat in three parts:
 1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the
    *group epoch* increases by 1 (subscriptions.py).
@@ -67,8 +67,7 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     """A KIP-848 group, which handles the requests of its members.
 
     - `subscriptions` contains the topics of the members. It increases the group epoch when these topics change.
-    - `successor` is usually None. If a classic group replaces this group after the current step, `successor` is the
-      classic group.
+    - `successor` is usually None. If a classic group replaces this group, `successor` is the classic group.
     """
 
     kind = GroupType.CONSUMER

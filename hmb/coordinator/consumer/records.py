@@ -124,12 +124,11 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 
 
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
-    """Return the partitions in a record. For each partition, return the epoch in which the member received it.
+    """Return a dict: each partition in a record -> the epoch in which the member received the partition.
 
-    Kafka brokers older than version 4.3 do not store these epochs. For their records, the function returns
-    `member_epoch`, the member's epoch in the record, for every partition. This epoch can be too high, because the
-    member may have received the partition earlier. The broker then rejects commits that the member sent in the
-    earlier epoch, although it already owned the partition.
+    Kafka brokers older than version 4.3 do not store these epochs. For their records, the function uses
+    `member_epoch`, the member's epoch in the record. This epoch can be too high. For example, the member received a
+    partition in epoch 5, but `member_epoch` is 7. The broker then rejects commits with the epochs 5 and 6.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

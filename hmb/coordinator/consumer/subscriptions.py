@@ -73,10 +73,10 @@ class Subscriptions:
         self._state.increase_epoch(metadata_hash(self.topics()))
 
     def forget_version(self) -> None:
-        """Make the next `refresh` check the subscribed topics, even if no topic has changed since the last one.
+        """Make the next `refresh` check the subscribed topics, even if no topic of the cluster has changed.
 
-        The group calls this method after it was restored from the journal. The restored group can be in an older state
-        than at the last `refresh`.
+        The group calls this method after the coordinator has restored the group from the journal. The restored group
+        can lack the changes of the last `refresh`.
         """
         self._version = -1
 

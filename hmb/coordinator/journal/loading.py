@@ -14,11 +14,12 @@ the collected records. If the result is COMMIT, the collected records become val
 A record of a transaction and a record outside all transactions can have the same key. If the transaction commits, only
 the record with the greater log offset is valid.
 
-In the following example, the log of a journal contains three records. The committed offset of weather-0 is then
-20, because record 2 has a greater log offset than record 1:
+In the following example, the log of a journal contains three records:
 1. A record of a transaction contains the committed offset 10 of weather-0.
 2. A record outside the transaction contains the committed offset 20 of weather-0.
 3. The COMMIT marker ends the transaction.
+
+The committed offset of weather-0 is 20, because record 2 comes after record 1 in the log.
 
 Some transactions can still be open at the end of the journal's log. The broker replays the records of these
 transactions last, and passes the producer id of each record to the coordinator. Such a record contains a committed

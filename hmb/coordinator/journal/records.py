@@ -26,7 +26,7 @@ records of share groups (KIP-932) and of streams groups (KIP-1071). If a record 
 HMB normally writes a value in the version that Kafka 4.3 writes. Each `...Value` class stores this version in
 the class variable `written`. HMB and Kafka 4.3 can both read all versions that the class declares (`versions`).
 
-Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
+Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0.
 """
 
 from __future__ import annotations

@@ -89,10 +89,10 @@ write, a KIP-848 group always goes back to the state that is on disk. The disk c
 group, so the group has no members then. All members must join again.
 
 Read the modules of this folder in this order:
-- `upgrade`            when a classic group may become a KIP-848 group, and the members that it keeps
-- `classic_requests`   JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group
-- `downgrade`          when a KIP-848 group becomes a classic group again, and with which assignment
-- `converter`          makes groups, and selects the protocol of a group for each request
+- `upgrade`            converts a classic group with members to a KIP-848 group
+- `classic_requests`   handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup in a KIP-848 group
+- `downgrade`          converts a KIP-848 group to a classic group
+- `converter`          creates groups, and converts a group if a request requires this
 
 On a first reading, skip `partitions`, which converts topic names to topic ids and back.
 

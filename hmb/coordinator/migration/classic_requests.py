@@ -273,11 +273,11 @@ def _decoded(request: JoinGroupRequest) -> tuple[ClassicMetadata, ConsumerProtoc
 
 
 def _check_protocols(state: ConsumerState, request: JoinGroupRequest) -> None:
-    """Raise INCONSISTENT_GROUP_PROTOCOL if the client cannot join, because the group uses other protocols.
+    """Raise INCONSISTENT_GROUP_PROTOCOL if the protocols in the request do not fit the group.
 
-    There are two such cases. In the first, the protocol type of the request is not "consumer". In the second, the
-    client and the classic members have no assignor in common, for example "range". Members with the KIP-848
-    protocol do not list assignors, so the function ignores them.
+    The protocol type of the request must be "consumer". The request must also list an assignor that all classic
+    members of the group support, for example "range". Members with the KIP-848 protocol do not list assignors, so
+    the function ignores these members.
     """
     shared = {protocol.name for protocol in request.protocols}
     for member in state.members.values():

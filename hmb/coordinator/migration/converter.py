@@ -103,8 +103,8 @@ class GroupConverter:
     def _downgraded(self, group: ConsumerGroup, leaving: Collection[str], now: int) -> ClassicGroup | None:
         """Return the classic group that replaces a KIP-848 group, or None if the group keeps its protocol.
 
-        If the members cannot be converted, log the error and return None. A passed deadline can cause the downgrade.
-        Then no client waits for a response, so this method does not raise the error.
+        If the members cannot be converted, log the error and return None. The method does not raise the error, because
+        sometimes no client waits for a response. For example, the session of a member has expired.
         """
         if not may_downgrade(group, leaving, self._settings.max_size):
             return None
@@ -153,7 +153,7 @@ class GroupConverter:
         return runner.as_kind(ClassicGroup)
 
     def _replacing(self, group_id: str, tombstones: Sequence[KeyAndValue]) -> ClassicGroup:
-        """Return a new classic group, which replaces a group with another protocol.
+        """Return a new classic group. It replaces a group that uses another protocol.
 
         `tombstones` delete the records of the old group from the journal. The first write of the classic group contains
         the tombstones. If this write fails, the later writes contain them until one write succeeds.

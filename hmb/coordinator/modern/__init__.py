@@ -18,8 +18,8 @@ For example, `ShareGroup` is a subclass of `ModernGroup`. When a member of a sha
 `ModernGroup` removes the member, and `ShareGroup` then increases the group epoch.
 
 Read the folder `consumer` first. Then read the modules of this folder in this order:
-- `group`         the base class of all modern groups: the deadlines of the members, and the restart
-- `state`         the members, epochs and targets of any modern group, and the records of their changes
+- `group`         the base class of all modern groups, which removes members after their deadlines
+- `state`         the members, epochs and target assignments of a group, and the records that store them
 - `states`        the states of a group, and the conditions that define them
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
 - `store`         restores the group after a failed write

@@ -41,7 +41,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
     - `writes` contains the records that the broker must write to the journal. It is the same list as
       `state.writes`.
     - `deadlines` contains the time at which each member's session ends. If a member must give up partitions,
-      `deadlines` also contains the time by which it must have done so.
+      `deadlines` also contains the time limit for this.
     """
 
     kind: ClassVar[GroupType]

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class TopicWithPartitions(Protocol):
-    """A topic id and the numbers of some partitions of this topic, in a record or in a message."""
+    """One topic in a record or in a message: the topic id, and partition numbers such as [0, 2]."""
 
     topic_id: UUID
     partitions: list[int]

@@ -56,9 +56,10 @@ TargetT = TypeVar("TargetT")  # the type of a member's target: partitions, or th
 
 
 class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
-    """The record types of one kind of group, and functions that convert members and their targets to records and back.
+    """The record types of one kind of group, and functions that convert members to records and back.
 
-    - `keys` contains all record types of this kind of group, also the types that the other kinds do not have.
+    - `keys` maps the number of each record type to the class of its keys.
+    - Other functions convert the target of a member: the partitions or tasks that the member will own.
     - `with_metadata` and `with_current` have two arguments, a member and the value of a record. They return a copy
       of the member, in which the values of the record replace the old values.
     """
@@ -167,9 +168,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def all_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of the group.
 
-        Some records can be on disk although the group in memory no longer needs them. For example, a member has left,
-        and the tombstones for its records are not yet on disk. The tombstones for such records are at the start of the
-        list.
+        The list begins with the tombstones for records that are on disk, but not in the group in memory. For example, a
+        member has left, and the tombstones for its records are not yet on disk.
         """
         of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
         known = [*of_members, *self.tombstones()]
@@ -246,7 +246,7 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
 
     @abstractmethod
     def tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstones of all records that do not belong to a member."""
+        """Return the tombstones for the group's own records, without the records of its members."""
 
 
 def _member_id(key: Key) -> str:

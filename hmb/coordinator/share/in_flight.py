@@ -161,7 +161,7 @@ class InFlightRecords:
 
     @property
     def complete_count(self) -> int:
-        """The number of records with a complete delivery. Records below the start offset are not counted."""
+        """The number of records at or above the start offset that are Acknowledged or Archived."""
         return sum(run.size for run in self._runs if run.state.is_final)
 
     # -- acquire

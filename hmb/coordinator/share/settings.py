@@ -17,8 +17,8 @@ class ShareGroupSettings(ModernGroupSettings):
       record.
     - `delivery_limit`: the largest number of deliveries of one record. If the last delivery also fails, the broker
       archives the record: the group never gets it again.
-    - `max_locks`: the largest number of records of one partition that may be in flight at the same time. These are
-      all records from the first unfinished record to the last record that the group has delivered.
+    - `max_locks`: the largest number of records of one partition that may be in flight. A record is in flight from
+      its first delivery until the group has finished this record and all earlier records.
     - `offset_reset`: where the group begins to read a partition: `earliest`, `latest` or `by_duration:PT1H`.
     """
 

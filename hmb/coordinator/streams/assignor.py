@@ -160,11 +160,11 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a member for a standby copy of `task`. This member had the task's state in the previous assignment.
+        """Return a member for a standby copy of `task`, or None. The member already has the task's state.
 
-        The member's process must not own the task in the new assignment. The method checks at most two members: first
-        the previous active owner, then the least loaded of the previous standby owners. It returns the first of them
-        that has not reached the largest allowed number of tasks, or None.
+        The method ignores members whose process already has `task` in the new assignment. It first checks the previous
+        owner of the active task, and then the least loaded previous owner of a standby copy. It returns the first of
+        these two members that has fewer tasks than the limit.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

@@ -323,7 +323,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
 
     @property
     def configured(self) -> ConfiguredTopology | None:
-        """The result of the last topic check, or None if the broker has made none since it loaded the group."""
+        """The result of the last topic check. It is None until the first check after the group was loaded."""
         return self._configured
 
     def _is_ready(self) -> bool:

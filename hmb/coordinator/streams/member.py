@@ -145,9 +145,10 @@ class StreamsMember:
         """Check that this member is allowed to commit the offsets in `commit`.
 
         Raises UNSUPPORTED_VERSION if the version of the request is too old to contain a member epoch. Raises
-        STALE_MEMBER_EPOCH if the epoch of the commit is not valid. The member's current epoch is valid. An older epoch
-        is also valid if the member already owned the tasks of all these partitions in that epoch, and still owns them
-        (KIP-1251).
+        STALE_MEMBER_EPOCH if the epoch of the commit is not valid.
+
+        The member's current epoch is valid. Each partition in `commit` belongs to a task. An older epoch is also valid
+        if the member has owned all these tasks since that epoch (KIP-1251).
         """
         check_commit_version(GroupType.STREAMS, commit)
         if commit.epoch == self.epoch:
@@ -164,7 +165,7 @@ class StreamsMember:
 
     @property
     def revocation_timeout(self) -> int | None:
-        """How long (ms) the member may take to give up tasks, or None if it must not give up any."""
+        """The time limit (ms) for giving up tasks, or None if the member has no tasks to give up."""
         return self.rebalance_timeout if self.state is StreamsMemberState.UNREVOKED_TASKS else None
 
     def is_reconciled_to(self, epoch: int) -> bool:

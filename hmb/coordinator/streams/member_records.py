@@ -41,7 +41,7 @@ def metadata_value(member: StreamsMember) -> StreamsGroupMemberMetadataValue:
 
 
 def endpoint_of(member: StreamsMember) -> Endpoint | None:
-    """Return the address at which a member answers queries, as a field of a record or of a message."""
+    """Return the address at which a member answers queries, or None if the member has no address."""
     return None if member.endpoint is None else Endpoint(host=member.endpoint.host, port=member.endpoint.port)
 
 

@@ -40,10 +40,10 @@ class StreamsState(ModernState[StreamsMember, Tasks]):
 
     - `validated_epoch` is the topology epoch (the version number of the topology) if the last check of the topics
       found no problem. If topics are missing or have a wrong number of partitions, it is INCOMPLETE.
-    - `configs` contains the settings of the assignor for the newest group epoch. A change of these settings starts
-      a new group epoch, and so leads to a new target assignment.
+    - `configs` contains the settings of the assignor for the newest group epoch. If these settings change, a new
+      group epoch begins.
 
-    `increase_epoch` stores both values in the record of the group.
+    `increase_epoch` creates a group record, which contains `validated_epoch` and `configs`.
     """
 
     record_types = RecordTypes(

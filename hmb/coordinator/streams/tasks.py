@@ -96,7 +96,7 @@ def numbers_by_subtopology(tasks: Iterable[TaskId]) -> dict[str, list[int]]:
 
 
 def task_ids(tasks: Iterable[TaskId]) -> list[TaskIds]:
-    """Return `tasks` in the form of messages and records: one `TaskIds` for each subtopology, with its partitions.
+    """Return the tasks, grouped by subtopology: one `TaskIds` object for each subtopology.
 
     For example, the tasks 0_0 and 0_1 become one `TaskIds` with the subtopology id "0" and the partitions [0, 1].
     """

@@ -79,7 +79,7 @@ class ConfiguredTopology:
         return self.problem is None
 
     def check_tasks(self, tasks: Iterable[TaskId]) -> None:
-        """Raise INVALID_REQUEST if the topology does not have one of these tasks."""
+        """Check that the topology contains all `tasks`. Raises INVALID_REQUEST."""
         for subtopology, number in sorted(tasks):
             if subtopology not in self.tasks:
                 why = f"Subtopology {subtopology} does not exist in the topology."

@@ -1,4 +1,4 @@
-"""The transaction coordinator: all transactional ids of the broker, which the threads of all connections share.
+"""The transaction coordinator: handles requests of transactional producers, and stores their states.
 
 The value of a transactional id is the state of its producer and of its transaction. The module
 transactional_id.py computes a new value, and this module stores it in three steps:
@@ -7,11 +7,10 @@ transactional_id.py computes a new value, and this module stores it in three ste
 2. The thread releases the lock, and waits until the record is on disk.
 3. The thread takes the lock again, and replaces the old value in memory.
 
-While a thread stores a new value of a transactional id, other requests for this id fail with
-CONCURRENT_TRANSACTIONS. Transaction version 2 (KIP-890) has an exception. With version 2, a Produce request and
-a TxnOffsetCommit request of one producer often arrive together, and both add a partition. If one of them
-failed, the producer would have to send it again. The second request therefore waits for the first one, but for
-at most ADD_PATIENCE.
+While a thread stores a new value of a transactional id, other requests that change this id fail with
+CONCURRENT_TRANSACTIONS. Only a request that adds partitions with transaction version 2 (KIP-890) waits for up
+to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often sends a Produce request and a
+TxnOffsetCommit request together. The request that arrives later then waits for the earlier one.
 
 A transaction ends in three steps: the broker stores the decision to commit or abort, writes a marker into each
 partition, and stores the completion. The thread that handles the EndTxn request tries all three steps before it
@@ -224,14 +223,14 @@ class TransactionCoordinator:
     # -- steps
 
     def _step(self, entry: TransactionEntry, change: Change, patience: float = 0.0) -> Transaction:
-        """Change the value of a transactional id (`entry`): compute the new value, store it, and return it.
+        """Compute the new value of a transactional id (`entry`), store it, and return it.
 
-        `change` computes the new value from the old one. The new value may be a decision to commit or to abort the
-        transaction. The method then also writes the markers, and returns the value of the ended transaction. If the
-        markers cannot be written now, the housekeeper thread writes them later.
+        The function `change` computes the new value from the old one. If the new value contains the decision to commit
+        or abort a transaction, this method also writes the markers. It then returns the value of the ended
+        transaction. If the markers cannot be written now, the housekeeper thread writes them later.
 
-        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises the errors of
-        `change` and of `_write`.
+        If another thread is changing the same id, the method waits for at most `patience` seconds. Raises the errors
+        of `change` and of `_write`.
         """
         after = self._write(entry, change, patience=patience)
         if not after.is_prepared:

@@ -6,7 +6,8 @@ newest record of each id is valid. The topic `__consumer_offsets` works in the s
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times, and tagged fields
 
-The value of a transactional id's record has the versions 0 and 1. Kafka 4.3 reads both versions and writes version 1.
+Record values in `__transaction_state` have format version 0 or 1. Kafka 4.3 reads both versions and writes
+version 1.
 
 Source: KIP-98, KIP-890; the JSON definitions in the jar of kafka-transaction-coordinator 4.3.0.
 """

@@ -3,7 +3,7 @@
 A thread that looks up an id takes no lock. A thread that creates an entry takes the lock of the table, so two threads
 never create two entries for one id. Each entry has a lock of its own.
 
-For example, a producer with the transactional id "billing" starts for the first time. `find_or_make` creates its entry,
+When a producer with the transactional id "billing" starts for the first time, `find_or_make` creates an entry
 with a new producer id.
 """
 

@@ -166,10 +166,10 @@ class Transaction(NamedTuple):
     # -- AddPartitionsToTxn, AddOffsetsToTxn, Produce
 
     def check(self, producer: ProducerIdAndEpoch) -> None:
-        """Check that this producer is allowed to write records of a transaction.
+        """Check that this producer may write records of a transaction.
 
         Raises INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch. Raises
-        CONCURRENT_TRANSACTIONS if the previous transaction is decided but not complete.
+        CONCURRENT_TRANSACTIONS while the previous transaction is being committed or aborted.
         """
         self._check_id(producer)
         if producer.epoch != self.epoch:

@@ -87,9 +87,9 @@ def _late_problems(topology: Topology, records: Mapping[str, Partitions], first:
 
 
 def _node_problems(node: Declaration, records: Mapping[str, Partitions], seen: Seen, seed: int) -> Iterator[str]:
-    """Yield the problems of one spout or bolt (`node`). `seen` contains its tuples from the first run.
+    """Yield the problems of one spout or bolt (`node`).
 
-    Another function, `_order_problems`, checks whether the results depend on the order of events.
+    `seen` contains the tuples and errors that the check observed at each node during a test run of the topology.
     """
     tuples = seen[node.name].tuples
     changed = seen[node.name].changed[:1]

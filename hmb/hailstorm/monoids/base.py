@@ -9,8 +9,9 @@ instead, with the same results:
     view(a, b)      returns the same state as merge(a, b), but may refer to `a` and `b` instead of copying them;
                     the caller only reads the result
 
-A bolt calls `absorb` to add a tuple to its state. During a snapshot, the bolt has two states: A is saved, and B
-contains the tuples that arrive afterwards. When the bolt must read its whole state, it calls `view` to combine A and B.
+A bolt calls `absorb` to add a tuple to its state. During a snapshot, the bolt has two states: it saves the
+state A, and adds new tuples to the state B. To read its whole state, the bolt calls `view`, which combines A
+and B.
 
 A snapshot stores `to_value(state)`. A monoid whose states are plain values (numbers, strings, lists, dicts ...) needs
 no conversion, so it does not define `to_value`.

@@ -120,12 +120,12 @@ class SetOf(Monoid[set[Any]]):
 class Newest(Monoid[tuple[Any, Any] | None]):
     """The value with the highest version. A state is a pair (version, value), or None if it is empty.
 
-    Another bolt can send its result again and again, for example a mean after each tuple. A bolt with `Newest`
-    keeps only the last result of each key. For this, the version of a key must only grow. For example, the version
-    of a mean can be the number of its values.
+    For example, a bolt computes the mean for a key, and sends this mean again after each new number. The next bolt
+    uses `Newest` to keep only the last mean. The version can be the count of numbers in the mean, because each new
+    mean then has a higher version.
 
-    Two values of one key with the same version should be equal. If they differ, the monoid compares the encoded
-    values, and keeps the larger one. So the result does not depend on the order of merges.
+    If two different values have the same version, `Newest` keeps the value with the larger encoding (bytes). So
+    the result does not depend on the order of merges.
     """
 
     def empty(self) -> None:

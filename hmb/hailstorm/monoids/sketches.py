@@ -90,7 +90,7 @@ def _sigma(x: float) -> float:
     """Return x plus the sum of x**(2**k) * 2**(k-1) for k = 1, 2, 3 and so on.
 
     `x` is the number of empty registers divided by the number of all registers. HyperLogLog uses the result to
-    correct its estimate for the empty registers.
+    allow for the empty registers in its estimate.
     """
     if x == 1:
         return math.inf
@@ -151,15 +151,17 @@ class CountMin(MapOf):
 
 
 class Quantiles(MapOf):
-    """Estimates the quantiles of numbers, for example the median. A state counts how many numbers are in each bucket.
+    """Estimates the quantiles of numbers, for example the median.
 
-    A *bucket* is an interval of numbers. Let g be (1 + error) / (1 - error). Bucket i of the positive numbers
-    contains the numbers that are greater than g**(i-1) and at most g**i. The sketch does not store the numbers. It
-    uses the same value for all numbers in a bucket: 2 * g**i / (g + 1). For a number x in the bucket, the error of
-    this value is at most `error` times x.
+    The intervals of numbers are called *buckets*. Let `error` be the allowed relative error, for example 0.01. Let
+    g be (1 + error) / (1 - error). Bucket i of the positive numbers contains all numbers that are greater than
+    g**(i-1) and at most g**i.
 
-    A state maps the keys of buckets to counts. The key is (1, i) for positive numbers, (-1, i) for negative
-    numbers, and (0, 0) for the number 0.
+    The sketch does not store the numbers. For each number x in bucket i, it uses the value 2 * g**i / (g + 1).
+    This value differs from x by at most `error` * x.
+
+    A state maps the key of each bucket to a count of numbers. The key is (1, i) for positive numbers, (-1, i) for
+    negative numbers, and (0, 0) for the number 0.
     """
 
     def __init__(self, error: float = 0.01) -> None:

@@ -10,10 +10,9 @@ shows this for n = 1. The states a, b and c count words:
 The two lines have different results. On the first line, merge(a, b) drops `fog` and its count of 4, so the
 second merge cannot add this 4.
 
-When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. `TopN` can then
-safely forget the value of a key that it drops. It drops a key only if n other keys have larger values, and the
-values in a state never become smaller. So the dropped key can return to the state only with a larger value.
-This larger value is the maximum, whether `TopN` still knows the dropped value or not.
+When two merged states contain the same key, `TopN` keeps the *maximum* of the two values. It can therefore
+forget the values that it drops. For example, `TopN(1)` keeps {sun: 5} and drops {fog: 4}. Later, `fog` can
+enter the state only with a value of at least 5. The forgotten value 4 would not change the maximum.
 
 `TopN` is for a bolt that receives growing values. In the Hailstorm paper, for example, the topn bolts receive growing
 counts from the count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.

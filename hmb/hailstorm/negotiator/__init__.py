@@ -35,11 +35,13 @@ crash, the topology usually restarts at the newest complete clock. In one case, 
 the crash happened after all processors had saved their snapshots, but before the negotiator recorded the clock
 as complete.
 
-A *clock* contains one offset for each partition. A clock is *complete* when all processors have saved their
-snapshots at this clock, and the snapshot store has recorded this. The topology never restarts at a clock older
-than the newest complete one. So no restart repeats outputs for records below this clock, and a sink may write
-these outputs to its target. If a processor has lost its snapshot at this clock, and no newer clock has the
-snapshots of all processors, the negotiator ends the topology with an error.
+A *clock* contains one offset for each partition. A clock is *complete* when the snapshot store has recorded
+that all processors have saved their snapshots at this clock. The topology never restarts at a clock older than
+the newest complete one. A sink can therefore write the outputs of records below this clock: no restart repeats
+these outputs.
+
+If a processor has lost its part of the newest complete snapshot, and no newer snapshot exists, the negotiator
+ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

@@ -93,7 +93,7 @@ class Negotiator:
         return self.state
 
     def waits_for(self, view: RegistryView) -> list[str]:
-        """Return the names of the processors whose answers are still missing before the present phase can end."""
+        """Return the names of the processors that the negotiator waits for in the current phase."""
         return self._situation(view).waits_for()
 
     def _situation(self, view: RegistryView) -> Situation:

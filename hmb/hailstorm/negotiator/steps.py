@@ -44,7 +44,7 @@ class NegotiatorEvent(Enum):
 
 
 class Step(NamedTuple):
-    """One row of the negotiator's table, which is one arrow of the state machine.
+    """One row of `STEPS`: `event` leads from phase `before` to phase `after`.
 
     `action` is the name of a method of `Negotiator`, or None.
     """

@@ -71,8 +71,8 @@ additional rules:
   partition. For example, the spout of the partition tags-0 sends no offset for tags-1, and the bolt does not wait for
   one.
 
-Read in this order. Skip the last two modules in a first reading:
-- `low_water_marks`   computes up to which offset of each partition all tuples have arrived at a processor
+Read in this order. In a first reading, skip the last two modules:
+- `low_water_marks`   for each partition, finds the offset below which a processor has received all tuples
 - `emitter`           sends tuples and low water marks to the instances of the next nodes
 - `spouts`            the state machine of a spout, which makes tuples from records
 - `split_state`       the state of a bolt: one state, or two states during a snapshot
@@ -80,7 +80,7 @@ Read in this order. Skip the last two modules in a first reading:
 - `held_outputs`      keeps the outputs of a sink until a snapshot is complete
 - `sinks`             the state machine of a sink
 - `participant`       runs one processor, and makes a new state machine at each start of the topology
-- `combiner`          merges the tuples of a batch before they are sent, to send fewer tuples
+- `combiner`          merges the tuples of a batch, so that a processor sends fewer tuples
 - `event_time`        handles event-time watermarks, late tuples and idle partitions
 
 Source: Hailstorm, chapters 3.3 to 3.5.

@@ -51,8 +51,7 @@ class BoltMachine:
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        # The clock (the point in the input) of the next snapshot, while this snapshot waits until an older one is
-        # saved.
+        # The clock of a snapshot that must wait, because the bolt is still saving an older one. Otherwise None.
         self._desired: Clock | None = None
         self._waits_at: Clock | None = None  # tuples above this clock wait until the state for the snapshot is complete
         self._waiting: list[Payloads] = []

@@ -1,4 +1,4 @@
-"""The combiner: a processor merges the tuples of each key in a batch, before it sends the batch to another processor.
+"""The combiner merges all tuples with the same key in a batch, before a processor sends this batch.
 
 **Problem.** A bolt that counts words receives one tuple for each word. For each tuple, the sender selects an instance,
 and a channel between two processes encodes and decodes the tuple. This work takes more time than the bolt's own work,

@@ -1,16 +1,16 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
-This module uses three terms. A *low water mark* contains offsets. A *time mark* is an event time of one partition.
-A *watermark* is an event time of a bolt, made from these time marks.
+A *low water mark* contains offsets. A *time mark* is a time: one partition sends no more tuples with earlier
+event times. A bolt's *watermark* is the earliest of its time marks.
 
-A low water mark contains an offset for each partition: the sender will send no more tuples from records below this
-offset. But a window ends at an event time, not at an offset. The spout of a partition therefore also computes a
-time mark. Only the spout can do this, because only the spout reads all records of the partition in order. The
-spout uses these definitions:
-    newest(p, o)       the largest event time of the records of partition p below offset o
-    late               a record is late if its event time is before newest(p, o) - allowed lateness. The spout drops
-                       late records, counts them, and logs a warning.
-    time mark of p     newest - allowed lateness: p will send no tuple with an earlier event time
+A low water mark contains one offset for each partition. The sender of the mark sends no more tuples from
+records below these offsets. But a window ends at an event time, not at an offset. The spout of a partition
+therefore also computes a time mark. Only the spout can do this, because only the spout reads all records of
+the partition in order. The spout uses these definitions:
+    newest             the latest event time of all records that the spout has read from the partition
+    time mark          newest - allowed lateness; the spout will send no tuple with an earlier event time
+    late record        a record whose event time is before the time mark; the spout drops late records, counts
+                       them, and logs a warning
 
 Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
 partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.
@@ -27,11 +27,12 @@ The *event-time watermark* of a bolt is the earliest of the time marks that the 
 more tuples with earlier event times. The time marks of idle partitions do not count. If all partitions are idle,
 the watermark does not change. The watermark never goes back.
 
-**Idle partitions.** The watermark could never pass the time mark of a partition without new records. So if a spout
-finds no record for `idle_after` seconds, it sends the time mark IDLE, which is later than all event times. When the
-partition gets a record again, the event time of this record can be earlier than the watermark. Some windows of the
-record can then be closed, and the bolt does not count the record in these windows. If all its windows are closed, the
-bolt logs a warning.
+**Idle partitions.** A partition without new records keeps its time mark. The watermark could never pass this
+time mark. If a spout finds no record for `idle_after` seconds, it therefore sends the time mark IDLE. The
+watermark ignores the partition until the spout finds a record again.
+
+When an idle partition gets a record again, the bolt may have closed some of the record's windows. The bolt
+does not count the record in these windows. If all its windows are closed, the bolt logs a warning.
 
 Whether a partition is idle depends on the moment at which the spout reads it. In a replay, the spout reads the
 partition at another moment. The watermark could then differ from the first run, and other windows could be closed. A
@@ -119,10 +120,10 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return one time mark for each partition.
+        """Return one time mark for each partition, or an empty dict if the topology has no event times.
 
-        Several upstream processors can send time marks for a partition. The result contains the earliest of their
-        newest time marks. If the topology has no event times, the dict is empty.
+        For example, if the last time marks for a partition are 12:00 from one sender and 12:05 from another, the
+        result is 12:00.
         """
         if not self._is_known:
             return {}

@@ -10,11 +10,13 @@ A sink that holds outputs back must also save these outputs in its own snapshots
 with the records after the last snapshot. They do not send the outputs of earlier records a second time. If the sink
 had such an output only in memory, the output would be lost.
 
-In this example, the sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
-t is below C, and the output u is not. Each row of the table shows what happens to one output:
-    arrives      held by the sink     saved in the snapshot at C     when C is complete
-    t            t                    t                              the sink writes t, and no longer holds it
-    u            t, u                 -                              the sink still holds u
+In this example, a sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
+t is below C, and the output u is not. The rows show the events in order of time:
+    event                                              outputs that the sink then holds
+    t arrives                                          t
+    u arrives                                          t, u
+    the sink saves t in the snapshot at C              t, u
+    the snapshot is complete, so the sink writes t     u
 
 A sink that holds outputs back keeps them in the order of their arrival. A snapshot of the sink has the same order.
 """

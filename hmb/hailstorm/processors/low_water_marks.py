@@ -31,12 +31,12 @@ from hmb.hailstorm.payload import Payloads
 
 
 class LowWaterMarks:
-    """Stores the latest low water mark of each upstream processor, and computes a minimum for each partition.
+    """Stores the newest low water mark of each upstream processor, and computes the minimum in `clock`.
 
-    For each partition, `clock` contains the smallest offset in these marks.
+    A low water mark contains one offset for each partition. `clock` contains the smallest offset of each partition.
 
-    Invariant: an offset in a mark or in `clock` never decreases. If the spouts go back to earlier offsets, a new
-    epoch of the topology begins, and the processor creates a new `LowWaterMarks` object.
+    Invariant: an offset in a mark or in `clock` never decreases. If the spouts go back to earlier offsets, the
+    processor creates a new `LowWaterMarks` object.
     """
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]], start: Clock) -> None:

@@ -1,9 +1,11 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-A sink saves snapshots as a bolt does. A sink's snapshot contains the outputs that the sink holds back, and a
-clock. The sink has written all outputs up to this clock. A sink that writes each output immediately has nothing
-to save, so its snapshot is empty. Even an empty snapshot is useful: the snapshot store keeps the clock at which
-the snapshot was taken. So even a topology without bolts can start again from this clock.
+A sink saves snapshots as a bolt does. Its snapshot contains the outputs that the sink still holds back. The
+snapshot also contains one offset for each partition: the sink has written all outputs of records below these
+offsets.
+
+A sink that writes each output immediately saves an empty snapshot. The snapshot store keeps one offset for
+each partition with it. So even a topology without bolts can start again at these offsets.
 
 A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when every
 processor has saved its part of it. After a crash, the topology starts from a complete snapshot, and the sink
@@ -18,10 +20,9 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
     K above C     The snapshot is older than the target, because a snapshot store was lost or exchanged. The
                   sink refuses to start.
 
-A target can lose outputs, for example because a user has deleted its file. No processor sends these outputs
-again, so the sink refuses to start. To notice the loss, the sink saves a clock in each snapshot: all outputs up
-to this clock were written. If the target later returns an older clock, or no clock, the target has lost
-outputs.
+A target can lose outputs, for example because a user has deleted its file. To notice the loss, a sink saves an
+offset for each partition: it has written all outputs of records below these offsets. At the next start, the
+target returns the offsets that it knows. If one of them is lower or missing, the sink refuses to start.
 
 When a sink starts, it compares the clock in its target with the clock of the snapshot from which it starts.
 Each clock contains one offset for each partition. The sink does not compare epochs, because a new snapshot

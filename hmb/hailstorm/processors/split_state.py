@@ -1,13 +1,13 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
-A snapshot has a clock, which contains an offset for each partition. A tuple is below the clock if its own offset is
-smaller than the clock's offset for its partition. Only the tuples below the clock belong to the snapshot. Usually, a
-bolt has one state S. During a snapshot, the state A contains the tuples below the clock, and the state B contains all
-other tuples, which are above the clock. The state of a bolt goes through these stages:
-    S           state.a              every tuple enters S
-    gathering   state.a = A          tuples below the clock enter A; tuples above it wait
-    frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
-    S           state.a              when A has been saved: S = merge(A, B), and every tuple enters S again
+A snapshot has a clock, which contains one offset for each partition. The tuples from records below these
+offsets belong to the snapshot. A bolt usually has one state S. During a snapshot, the tuples of the snapshot
+are in the state A, and later tuples are in the state B. The state of a bolt goes through these stages:
+    stage       attributes           new tuples
+    normal      a = S                all tuples enter S
+    gathering   a = A                tuples of the snapshot enter A; later tuples wait
+    frozen      a = A, b = B         A is complete, and a thread saves it; later tuples enter B
+    normal      a = merge(A, B)      A has been saved; all tuples enter the merged state
 
 The state A contains the tuples that belong to a snapshot. While a saver thread saves A, no other thread may change A.
 The bolt therefore waits until all tuples for A have arrived, and only then begins to save A. All tuples have arrived
@@ -35,14 +35,13 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 
 
 class SplitState:
-    """The state of a bolt instance. While the bolt saves a snapshot, the state has two parts.
+    """The state of a bolt instance. While the bolt saves a snapshot, the state has two parts, `a` and `b`.
 
-    a           the state; while the bolt saves a snapshot, `a` contains only the tuples that belong to the snapshot
-    b           the tuples that arrive while the bolt saves a snapshot; at all other times, `b` is None
-    is_frozen   True while the bolt saves a snapshot. During this time, new tuples enter `b`, and `a` does not
-                change
-    clock       the clock of the snapshot in progress, or None
-    closed      an event time (ms): windows that end at or before this time have been dropped
+    a           the whole state; during a save, only the part that belongs to the snapshot
+    b           during a save, the part with the newer tuples; at all other times, None
+    is_frozen   True during a save: new tuples enter `b`, and `a` does not change
+    clock       the clock of the snapshot in progress (an offset for each partition), or None
+    closed      an event time (ms): the bolt has dropped all windows that end at or before this time
     """
 
     def __init__(self, bolt: Bolt) -> None:
@@ -73,12 +72,11 @@ class SplitState:
         return self._monoid.view(self.a, self.b) if self.is_frozen else self.a
 
     def split(self, clock: Clock, watermark: int) -> None:
-        """Begin a snapshot at `clock`. First drop the windows that end at or before the event time `watermark`.
+        """Begin a snapshot at `clock`. Drop the windows that end at or before the event time `watermark`.
 
-        After a crash, the records after the snapshot are read again, and the windows of these records must still be
-        open. At this moment, each spout is paused at its offset in `clock`. `watermark` therefore depends only on
-        tuples that belong to the snapshot. A later watermark would also depend on tuples after the snapshot, and could
-        drop the windows that these tuples need. The bolt therefore drops windows only at this moment.
+        After a crash, the topology restarts from the snapshot, and reads the records after the snapshot again. The
+        windows of these records must still be open. All spouts are paused during this call, so `watermark` does not
+        depend on these records. The bolt therefore drops windows only in this method.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

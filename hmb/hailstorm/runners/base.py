@@ -75,9 +75,9 @@ class Runner(ABC):
         return self._snapshots_before + self.negotiator.snapshots
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors for whose answers the negotiator is still waiting.
+        """Return the names of the processors that the negotiator waits for in the current phase.
 
-        When all these processors have answered, the topology can enter the next phase.
+        When all of them have answered, the topology can enter the next phase.
         """
         return self.negotiator.waits_for()
 
@@ -194,12 +194,11 @@ class Runner(ABC):
         return negotiator
 
     def _look_for_silence(self) -> None:
-        """Call `_replace_silent` for processors that take too long to register for a new epoch, because they may hang.
+        """Call `_replace_silent` if processors take too long to register for a new epoch of the topology.
 
-        At first, the processors must register within the start timeout. Each call of `_replace_silent` doubles this
-        time limit, so that workers can start even on a slow machine. The limit grows to at most 60 s, or stays at the
-        start timeout if this is longer. When the topology leaves the phase Initialize, the limit is the start timeout
-        again.
+        The time limit begins at the start timeout. Each call of `_replace_silent` doubles the limit, so that workers
+        can start even on a slow machine. The maximum is 60 s or the start timeout, whichever is longer. When the phase
+        Initialize ends, the limit is the start timeout again.
         """
         if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())

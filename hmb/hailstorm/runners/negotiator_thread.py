@@ -86,7 +86,7 @@ class NegotiatorThread(threading.Thread):
         return self.last is not None and self.last.phase is MasterPhase.ENDED
 
     def _serve_a_session(self) -> None:
-        """Open a session, wait for the election, and take steps until the session is lost or the topology has ended."""
+        """Open a session, wait to be elected, and lead the topology until the session or the topology ends."""
         self._living.clear()
         session = self._registry.join(NEGOTIATOR)
         negotiator = self._negotiator = Negotiator(self._processors, self._store, self._settings)

@@ -1,9 +1,9 @@
 """The loop of one processor: take input from the mailbox, call the processor's state machine, send its outbox.
 
 Each processor (a spout, bolt or sink) has a thread, a *mailbox* and a *state machine*. Other threads put input
-into the mailbox, and the state machine processes tuples. The *negotiator* controls all processors. It writes
-its decisions, the *master state*, into a *registry*, and reads there the reports of the processors. The thread
-of a processor repeats four steps:
+into the mailbox, and the state machine processes this input. The *negotiator* controls all processors. It
+writes its decisions, the *master state*, into a *registry*. The processors write reports into the same
+registry. The thread of a processor repeats four steps:
     1. Take the next item from the mailbox: tuples from another processor, a new master state, or the result of
        a save. If the mailbox is empty, a spout that is not paused reads records from its partition.
     2. Pass the item to the state machine. If a master state starts the topology again, create a new state

@@ -44,9 +44,8 @@ class RestartLimit:
     def note(self, master: MasterState | None, why: str) -> None:
         """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
-        # If `completed` has changed, the topology has made progress: it has completed a new snapshot. The restarts
-        # before this snapshot no longer count. If `completed` is None, the negotiator has just started and does not
-        # know yet which snapshot is the newest. This is no progress.
+        # If `completed` has changed, the topology has completed a new snapshot. This is progress, so the count of
+        # restarts begins at 0 again. The value None is no progress: it means that no complete snapshot is known.
         if completed is not None and completed != self._completed:
             self._completed = completed
             self._reasons.clear()

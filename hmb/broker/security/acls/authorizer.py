@@ -103,8 +103,8 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        # Replace this set last. `guard_produce` takes the set before it reads decisions, so a thread that takes the new
-        # set never adds a topic because of an old decision.
+        # Replace this set last. `guard_produce` first reads this set, and then the stored decisions. A thread that
+        # reads the new set therefore also reads the new decisions.
         self.writable = set()
 
     @property

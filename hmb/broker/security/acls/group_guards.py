@@ -1,4 +1,4 @@
-"""Checks requests that list groups or read their offsets, and the heartbeats of members."""
+"""Checks whether a client may list groups, read their offsets, or send heartbeats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def offset_fetch(request: Any, context: RequestContext, access: Access, handle: 
 
 
 def offsets_of_groups(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Answer with an error for each group, and for each topic, that the client has no permission to describe.
+    """Answer a request for offsets. Groups and topics that the client may not describe get an error.
 
     If the request asks for all topics of a group, leave out the forbidden topics instead.
     """
@@ -89,7 +89,10 @@ def group_heartbeat(request: Any, context: RequestContext, access: Access, handl
 
 
 def streams_group_heartbeat(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
-    """Require READ on the group, and DESCRIBE on each topic of the topology. A new topic requires CREATE."""
+    """Require READ on the group, and DESCRIBE on each topic of the topology.
+
+    The creation of internal topics requires CREATE.
+    """
 
     def may_create(name: str) -> bool:
         return access.may_with_cluster(Op.CREATE) or access.may(Op.CREATE, TOPIC, name)

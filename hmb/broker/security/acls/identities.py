@@ -39,7 +39,7 @@ def identity_of(name: str) -> str | None:
 
 
 def identities_in(struct: type[Struct]) -> Mapping[str, str]:
-    """Return the names of the fields in `struct` that identify something, by their meaning.
+    """Return which fields of `struct` identify something: field's meaning -> field's name.
 
     For example, the result {"topic": "name"} says that the field `name` identifies a topic.
     """

@@ -1,9 +1,8 @@
 """Creates the responses with which the broker refuses to change ACLs, quotas, users or log directories.
 
-Some APIs change lists of ACLs, quotas, users or log directories. The response contains a result for each list item. For
-most APIs, `refusal.py` finds the result of an item by comparing the fields of both. For these APIs, the fields differ.
-For example, the deletion of a user has the field `name`, but its result has the field `user`. Therefore this module has
-a separate function for each of these APIs.
+Some APIs change a list of ACLs, quotas, users or log directories. The function `refuse` (refusal.py) cannot
+create the results in their responses. For example, an item that deletes a user has the field `name`, but the
+result has the field `user`. This module therefore contains one function for each of these APIs.
 """
 
 from __future__ import annotations

@@ -132,10 +132,11 @@ def _refuse(
 
 
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
-    """Return the fields that identify an item of the response, as a dict: field name -> value.
+    """Return the fields that identify a response item, as a dict: field name -> value.
 
-    For example, the field with the topic's name identifies the item of a topic. `fields` contains all fields of the
-    response item. `source` is the corresponding item of the request, from which the function copies the values.
+    For the topic "orders" in a Produce response, the result is {"name": "orders"}. `fields` contains the
+    declarations of the response item's fields. The function copies the values from `source`, the corresponding item
+    of the request.
     """
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"

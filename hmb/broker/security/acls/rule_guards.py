@@ -34,10 +34,10 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# In these APIs, a part of a response that contains an error code contains no items. For example, an OffsetFetch
-# response contains groups, and each group contains topics. If the broker refuses a group, this group gets an error code
-# and an empty list of topics. (In versions 2 to 7, the response is for one group, and contains the error code and the
-# empty list itself. In versions 0 and 1, only partitions have error codes, so the list of topics is not empty.)
+# In the responses of these APIs, an error code replaces a list of results. For example, an OffsetFetch response of
+# version 8 contains a list of topics for each group. If the broker refuses a group, the response contains an error code
+# for this group, and the group's list of topics is empty. (In versions 0 and 1, only partitions have error codes, so
+# the list of topics is not empty.)
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
@@ -68,9 +68,9 @@ def _clear_start_offsets(response: Any) -> None:
 
 
 def _clear_below_errors(struct: Any) -> None:
-    """Empty the lists of `struct` if it has an error code. Otherwise, do the same for each item of its lists.
+    """Remove the items of all lists in `struct` if `struct` has an error code.
 
-    Only lists of structs count, for example the topics of a group.
+    Otherwise, do the same for each item in these lists. Lists of numbers do not change.
     """
     for name, field in struct.fields.items():
         if field.item is not None and field.item.struct is not None:
@@ -81,7 +81,7 @@ def _clear_below_errors(struct: Any) -> None:
 
 
 def when_ready(answer: Answer, change: Callable[[Any], Any]) -> Answer:
-    """Return the result of `change` for a response. For a Deferred, call `change` later, when the response is ready."""
+    """Return `change(answer)`. If `answer` is not ready, return a `Deferred` that calls `change` later."""
     if isinstance(answer, Deferred):
         return Deferred(lambda: change(answer.result()))
     return None if answer is None else change(answer)

@@ -6,9 +6,10 @@ Before a handler runs, the broker can refuse a part of a request. There are two 
 The requests of the APIs have topics and partitions in different fields. This module finds these fields in the message
 classes.
 
-For example, a client sends a Produce request for the partitions 0 and 1 of topic "a", and the broker refuses
-partition 1:
-    split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
+For example, a Produce request names partitions 0 and 1 of topic "a", and the broker refuses partition 1.
+`split` divides the request into two:
+    refused    topic_data [a: [1]]
+    rest       topic_data [a: [0]]
 
 The module `refusal` creates the response to the part of the request that the broker refuses.
 
@@ -39,8 +40,8 @@ from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
-# A function that takes a topic and a partition, and returns whether `split` selects this partition, for example to
-# refuse access. The partition None stands for the whole topic.
+# A function that returns whether `split` puts a partition into the refused part of a request. The arguments are the
+# topic and the partition; None means the whole topic.
 Selects = Callable[[str, int | None], bool]
 TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # request fields
 

@@ -15,11 +15,12 @@ At the rate of the quota, these bytes take 15 s, so the client must wait for the
     Produce request                        ->  response with throttle_time_ms = 4500, because 15 s - 10.5 s = 4.5 s
     next request of the same connection    ->  the broker reads it 4.5 s later
 
-Two quotas work differently from the others. For controller_mutation_rate, the broker uses a *token bucket*
-instead of a sliding window. Each created or deleted partition takes a token from the bucket, and new tokens
-arrive at the rate of the quota. One request can create very many partitions, and a sliding window would forget
-it after 11 s. The bucket does not forget it. If the request takes more tokens than the bucket contains, the
-client must wait until the missing tokens have arrived.
+For the quota controller_mutation_rate, the broker uses a *token bucket* instead of a sliding window. Each
+created or deleted partition takes one token, and new tokens arrive at the rate of the quota.
+
+For example, the quota is 10 partitions/s, and the bucket contains 110 tokens. A client creates 1,000
+partitions. The bucket then has -890 tokens, so the client must wait for 89 s. A sliding window would forget the
+request after 11 s.
 
 The quota connection_creation_rate limits how many new connections an IP address opens per second. If an address
 exceeds this quota, the broker lets the new connection wait for the throttle time, and then closes it. The broker cannot

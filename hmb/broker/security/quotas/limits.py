@@ -1,6 +1,6 @@
 """Finds the quota that applies to a client.
 
-Several quotas can match one client. Only the most specific of them applies (KIP-55). The *default user* stands
+Several quotas can match one client, but only the most specific one applies (KIP-55). The *default user* stands
 for any user, and the *default client id* stands for any client id. The broker uses the first quota in this list
 that exists:
     1. a quota for the client's user and the client id
@@ -11,9 +11,8 @@ that exists:
     6. a quota for the default user
     7. a quota for the client id
     8. a quota for the default client id
-All clients of a user together share a quota without a client id (3 and 6). Users do not share a quota for the
-default user: each user gets the whole quota. In the same way, each client id gets the whole quota for the
-default client id.
+With quota 3 or 6, all clients of one user share the quota. Different users do not share quota 6: each user gets
+the whole quota. Different client ids do not share quota 8: each client id gets the whole quota.
 
 For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. A
 client of alice has the client id `web`, so both quotas match. Only the quota of alice applies, because a quota

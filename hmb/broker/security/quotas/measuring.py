@@ -31,8 +31,8 @@ LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
 class ClientQuotas:
     """The quotas of all clients, and the meters that count what clients use. Thread-safe.
 
-    `_windows` and `_buckets` contain the meters. The most recently used meter is at the end. If there are too many
-    meters, the broker removes the first meter, because no other meter has been unused for longer.
+    The dicts `_windows` and `_buckets` contain the meters in the order of their last use. If a dict already
+    contains 10,000 meters (MAX_METERS), a new meter replaces the least recently used meter.
     """
 
     def __init__(

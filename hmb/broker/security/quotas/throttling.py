@@ -6,13 +6,15 @@ records. If the client has exceeded a quota, the response contains the time that
 the connection: it reads no request from this connection until the time is over:
     request -> handler -> response with throttle_time_ms=5000 -> nothing is read for 5 s -> next request
 
-The broker has a table with the handler of each API. While a quota exists that concerns an API, the table contains a
-wrapper around this handler. The wrapper counts what clients use, and throttles them. A broker without quotas has no
-wrappers, so it does no additional work. When an administrator changes a quota, the broker updates the table.
+The broker has a table that contains a handler for each API. If a quota limits an API, the table contains a
+wrapper instead of the API's handler. The wrapper counts what clients use, and throttles them.
 
-Kafka's response to a Fetch that exceeds a quota contains no records. HMB's response contains the records, because a
-consumer with a small quota could otherwise never read a large batch. After this response, the broker reads no request
-of the consumer until the throttle time is over. The average rate is therefore the same as in Kafka.
+A broker without quotas has no wrappers, so it does no additional work. When an administrator changes a quota,
+the broker updates the table.
+
+If a Fetch request exceeds a quota, Kafka sends a response without records. HMB sends the records, because a
+consumer with a small quota could otherwise never read a large batch. HMB then reads no request of this consumer
+until the throttle time is over. The average rate is therefore the same as in Kafka.
 """
 
 from __future__ import annotations

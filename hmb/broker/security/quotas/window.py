@@ -7,9 +7,9 @@ no lock, no thread and no clock.
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
 (`quota.window.num`). A client can therefore send a short burst without a delay.
 
-The sliding window computes how long the counted bytes would take at the rate of the quota. The samples
-themselves cover a certain time, which is at least 10 s. If the bytes would take longer than this covered time,
-the client has to wait. The difference is the *throttle time*:
+The samples of a sliding window cover at least 10 s. For example, they cover 10.5 s and contain 15,000 bytes,
+and the quota is 1,000 bytes/s. At this rate, 15,000 bytes take 15 s. The client must wait for 15 s - 10.5 s =
+4.5 s, the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
 *The bucket of tokens.* A bucket of tokens limits the creation and the deletion of partitions (KIP-599). A
@@ -63,10 +63,9 @@ class QuotaSample:
 class RateWindow:
     """A sliding window: it counts what a client has used in the last seconds.
 
-    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The
-    *covered time* is the time that these samples cover. The window computes how long the values would take if the
-    client used exactly its quota. If this time is longer than the covered time, the client has to wait. The
-    difference is the throttle time.
+    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The *time
+    at the quota* is the sum of all samples divided by the quota. The *covered time* is the time that the samples
+    cover. If the time at the quota is longer, the client has to wait for the difference, the *throttle time*.
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
@@ -135,9 +134,9 @@ class RateWindow:
 class TokenBucket:
     """A bucket of tokens, which limits how many partitions a client creates and deletes.
 
-    Each partition takes one token. While the number of tokens is negative, the client has to wait. The bucket gets new
-    tokens at the rate of the quota. At the beginning, the bucket is full. A full bucket contains the tokens of 11 s (11
-    samples of 1 s, the default of `WindowSize`).
+    Each partition takes one token. New tokens arrive at the rate of the quota. While the number of tokens is
+    negative, the client has to wait. At the beginning, the bucket is full: it contains as many tokens as arrive in
+    11 s (11 samples of 1 s, the default of `WindowSize`).
 
     In this example, the quota is 2 partitions/s. The full bucket has 11 * 2 = 22 tokens:
 
@@ -153,15 +152,15 @@ class TokenBucket:
     last_ms: int = 0  # the moment (ms) at which `tokens` was computed
 
     def take(self, count: float, quota: float, now_ms: int) -> None:
-        """Take tokens, even if the bucket contains fewer tokens. `quota` is in tokens per second."""
+        """Take `count` tokens, even if the bucket contains fewer. `quota` is in tokens per second."""
         self.tokens = self._available(quota, now_ms) - count
         self.last_ms = now_ms
 
     def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """Return the time in ms after which the bucket no longer has a negative number of tokens.
+        """Return the time in ms until the number of tokens in the bucket is 0 or more.
 
-        The number of tokens is negative if a client has taken more tokens than the bucket contained. If the number is
-        not negative now, return 0. `quota` is the number of new tokens per second.
+        The number is negative after a client has taken more tokens than the bucket contained. `quota` is the number of
+        new tokens per second.
         """
         return max(0, round(-self._available(quota, now_ms) / quota * 1000))
 

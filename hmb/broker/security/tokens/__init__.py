@@ -8,9 +8,9 @@ stores no users. The mechanism OAUTHBEARER carries such tokens:
     client  ->  broker                the token
     broker  ->  identity provider     which public keys do you have? (only now and then)
 
-A *delegation token* is a token that the broker itself makes for a user. It has an id, which is not secret, and
-a secret, the HMAC. The user gives both to other programs. Such a program logs in with SCRAM: it uses the id as
-the name, and the HMAC as the password. The broker then treats the program like the user.
+The broker itself can make a token for a user: a *delegation token*. This token consists of a public id and a
+secret text, the HMAC. The user gives the id and the HMAC to a program. The program logs in with SCRAM: the id
+is the name, and the HMAC is the password. The broker then treats the program like the user.
 
 Read in this order:
 1. `oauthbearer.py`      the messages of OAUTHBEARER, a state machine

@@ -47,9 +47,9 @@ class PublicKeys:
         the id is still unknown.
         """
         is_old = time.monotonic() - self._loaded_at > self._refresh
-        # A thread that loads new keys holds the lock. If `self._keys` contains the key `key_id`, do not wait for this
-        # lock: use the present key, even if it is old. If the key `key_id` is missing, wait for the lock, because the
-        # other thread may be loading this key.
+        # Another thread may hold the lock while it loads new public keys. If `self._keys` contains a public key with
+        # the id `key_id`, use this public key without waiting, even if it is old. Otherwise, wait for the lock, because
+        # the other thread may be loading the missing public key.
         if (key_id not in self._keys or is_old) and self._lock.acquire(blocking=key_id not in self._keys):
             try:
                 self._reload_if_due(key_id)

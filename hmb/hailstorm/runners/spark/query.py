@@ -6,13 +6,13 @@ replaces the negotiator, which controls the snapshots. The user does not change 
 The states stay the same too. They are commutative monoids, so the order in which Spark merges the tuples does
 not matter.
 
-A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state, and
-receives all tuples of some keys. Each node of the topology becomes a part of a query:
+A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state.
+All tuples with the same key go to the same instance. Each node of the topology becomes a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
-    bolt with a state               group by instance, and transformWithStateInPandas; one state for each instance
-    sink                            foreachBatch; Spark's driver calls the sink's function
+    bolt with a state               groupBy("instance"), and transformWithStateInPandas
+    sink                            foreachBatch, which calls the sink's function in Spark's driver
 
 The nodes of the topology send rows to each other. Each row contains a tuple (`item`) and the tuple's origin:
 the record (`topic`, `partition`, `offset`), the nodes that made the tuple (`path`), and the index of each
@@ -214,9 +214,10 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
     """Yield the rows that the bolt `name` makes from its input rows (`frame`).
 
-    The columns `topic`, `partition` and `offset` name the record from which a tuple was made. The function copies
-    these columns from each input row to its output rows. In an output row, it also appends `name` to the column
-    `path`. To the column `number`, it appends the index of this output among all outputs of the input row.
+    An output row has the same `topic`, `partition` and `offset` as its input row.
+
+    For example, an input row of the bolt `split` has the path `lines` and the number (0,). The fourth output
+    (index 3) for this row has the path `lines/split` and the number (0, 3).
     """
     for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
         for index, made in enumerate(transform(decode(item))):
