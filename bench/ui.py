@@ -190,10 +190,7 @@ def metrics_ms(broker: Hmb) -> float:
 
 
 def measure_page() -> dict[str, float]:
-    """Start a broker with many partitions, segments and groups, and measure its page and its metrics.
-
-    Return the figures.
-    """
+    """Return measurements of a broker that has many partitions, segments and groups: name -> measured value."""
     with served() as broker:
         fill(broker.bootstrap)
         scrape = metrics_ms(broker)

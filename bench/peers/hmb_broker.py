@@ -64,7 +64,7 @@ def _label(path: Path) -> str:
 
 
 class Hmb(Peer):
-    """A process that runs HMB's broker with the command `hmb broker` of an installation."""
+    """A broker of HMB in its own process, which the command `hmb broker` starts."""
 
     name = "HMB"
 

@@ -13,11 +13,12 @@ from .tables import text
 @click.command("show")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def command(files: tuple[Path, ...]) -> None:
-    """Print the tables of stored benchmark runs. The tables also show runs that were interrupted.
+    """Print the tables of stored benchmark runs, including interrupted runs.
 
-    FILES are files of samples. Without FILES, the command reads the newest run of each benchmark in hmb-bench/. If
-    this folder contains no runs, the command reads the newest published runs. Runs on different machines or with
-    different scales are in separate tables.
+    FILES are files of results. Without FILES, the command reads the newest run of each benchmark in hmb-bench/. If
+    this folder contains no runs, the command reads the newest published runs.
+
+    Full runs and shorter runs (`--scale 0.1`) are in separate tables.
     """
     for origin, samples in by_origin(files).items():
         click.echo(f"{origin.suite}: {origin}")

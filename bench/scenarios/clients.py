@@ -272,7 +272,7 @@ def chosen_clients(
 ) -> list[LibraryClient]:
     """Return the clients that the user has chosen.
 
-    With `versus`, return only HMB's clients, from both installations.
+    To compare two installations of HMB, return HMB's clients once for each.
     """
     clients = [each for each in (*PRODUCERS, *CONSUMERS) if only in (None, each.action)]
     if parts:

@@ -326,11 +326,11 @@ def command(
 
 
 def _partitions(kind: str, chosen: list[int] | None) -> Sequence[int]:
-    """Return the numbers of partitions with which a kind of job runs.
+    """Return partition counts. The benchmark runs one job for each count.
 
-    For example, (1, 2) means one job with a topic of one partition, and one job with a topic of two partitions.
-    `chosen` contains the numbers that the user has chosen, or is None for the default. A job of the kind "filter"
-    always runs with one partition.
+    For example, (1, 2) means one job on a topic with one partition, and one job on a topic with two partitions.
+    `chosen` contains the counts that the user has chosen, or is None for the default. A job of the kind "filter"
+    always runs on a topic with one partition.
     """
     if kind == "filter":
         return (1,)

@@ -94,8 +94,8 @@ def command(
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
     """Return a row of the output for a partition: the offsets `first` and `last`, and their difference.
 
-    `first` is the log start offset. `last` is the log end offset or the last stable offset. The name of its column
-    is `end`: "log_end_offset" or "last_stable_offset".
+    `first` is the log start offset. `last` is the log end offset or the last stable offset. `end` is the name of
+    the column for `last`: "log_end_offset" or "last_stable_offset".
     """
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 

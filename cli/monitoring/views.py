@@ -61,7 +61,7 @@ def partitions(state: State) -> list[Row]:
 
 
 def groups(state: State) -> list[Row]:
-    """Return one row for each group. It contains the total lag of all partitions (records), and the longest lag (s)."""
+    """Return one row for each group, with the group's total lag in records and its longest lag in seconds."""
     return [_group(group, state) for group in state["groups"]]
 
 

@@ -83,7 +83,7 @@ class ClientConfig:
 def admin_settings() -> Mapping[str, Setting]:
     """Return the settings of an `hmb.Admin`: Kafka's name -> setting.
 
-    Import the client only here: `--help` must be quick.
+    A global import of the client would slow down `--help`.
     """
     from hmb.client.settings import COMMON
 

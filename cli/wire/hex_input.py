@@ -147,10 +147,10 @@ class _Segment(NamedTuple):
 
 
 def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
-    """Join the contents of TCP packets to one block of bytes (a piece) for each direction of a connection.
+    """Join the contents of TCP packets, and return one block of bytes for each direction of a connection.
 
-    The two directions are from the client to the broker, and back. If a packet is missing, a new piece begins after the
-    gap. If none of the given pieces is a TCP packet, return the pieces unchanged.
+    One direction is from the client to the broker, and the other is from the broker to the client. If a packet is
+    missing, a new block begins after the gap. If `pieces` contains no TCP packet, return `pieces` unchanged.
     """
     segments = [_segment(piece) for piece in pieces]
     if not any(segments):

@@ -1,4 +1,4 @@
-"""Encodes in one number which operations a client may perform on a topic, a group or the cluster (KIP-430).
+"""Numbers whose bits show what a client may do with a topic, a group or the cluster (KIP-430).
 
 A response can contain a number that shows the client's permitted operations. For example, a Metadata response contains
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this

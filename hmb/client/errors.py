@@ -1,7 +1,7 @@
 """The exceptions that the client library raises. An error code in a broker's response becomes a `KafkaError`.
 
-`except hmb.HmbError` catches all exceptions in this table. An application can import them from `hmb`, unless the table
-names another module in brackets:
+`except hmb.HmbError` catches all exceptions in the next table. The indentation shows subclasses. An
+application imports a class from `hmb`, or from the module in brackets:
     HmbError
       KafkaError            a broker refuses a request, or a record can never be sent; `code` is Kafka's error code
       ConnectionFailed      a broker cannot be reached or does not answer in time; a kind of Python's ConnectionError
@@ -19,7 +19,7 @@ names another module in brackets:
       TlsSettingError       [hmb.security.stores] a setting of TLS is wrong
       SecuritySettingError  [hmb.client.security.settings] a setting of TLS or SASL is wrong; a kind of ValueError
       MirrorError           [hmb.mirror.errors] a mirror cannot continue
-        MirrorInterrupted   [hmb.mirror.errors] a mirror begins a new session
+        MirrorInterrupted   [hmb.mirror.errors] a mirror's session fails, and a new session begins
 
 Many invalid TLS settings first raise TlsSettingError. A client then converts this error to SecuritySettingError,
 and a broker converts it to ConfigError. If a client reads its settings from a properties file, it converts

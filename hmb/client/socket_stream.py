@@ -1,10 +1,9 @@
 """A socket that a client reads and writes with deadlines.
 
 System calls are slow in Python, because a thread releases the interpreter lock before each call and must get the lock
-again after it. The stream therefore makes as few system calls as possible. It does not wait for bytes before it
-receives, but calls `recv` on a non-blocking socket at once. Only if no bytes have arrived does the stream make a
-second system call, which waits for bytes. If several small responses have arrived, one call of `recv` receives all of
-them.
+again after it. The stream therefore makes as few system calls as possible. To read, it first calls `recv` on a
+non-blocking socket. If no bytes have arrived, the stream waits for bytes with `poll`, and calls `recv` again. One
+call of `recv` can receive several small responses.
 """
 
 from __future__ import annotations

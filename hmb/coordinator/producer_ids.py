@@ -88,8 +88,8 @@ class ProducerIds:
     def _read(self) -> int:
         """Return the first id that is not reserved.
 
-        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned ids, because
-        no broker has assigned 1,000 ids in each second since 1970.
+        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned
+        ids: ids start at 0, and on average, a broker assigns fewer than one id per ms.
         """
         why = "does not contain a producer id"
         try:

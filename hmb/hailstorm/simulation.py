@@ -64,7 +64,8 @@ PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
 MAX_RECORDS_OF_STEP = 3  # records that a spout takes in one step, if its partition is short
-# A spout takes up to 1/15 of a long partition in one step, so a longer partition does not make the simulation slower.
+# A spout reads 150 records of a partition in steps of at most 10 records (150 / BATCHES). More records only make the
+# steps larger.
 BATCHES = 15
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random
@@ -177,9 +178,9 @@ class Simulation:
     # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield all actions that are possible now, each with a name.
+        """Yield each action that is possible now, with a name.
 
-        The name selects the speed of the action, for example the speed of a channel. A fast action is chosen more
+        The dict `_speeds` contains a number for each name. The simulation chooses an action with a greater number more
         often.
         """
         yield "negotiator", self._negotiate
@@ -321,7 +322,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send a processor's outputs to the next processors, begin its save if it needs one, and publish its report."""
+        """Send a processor's outputs, publish its report, and if necessary begin to save its state."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:

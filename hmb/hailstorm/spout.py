@@ -49,13 +49,13 @@ class Spout:
     convert           takes a record; returns a tuple, or None if the topology does not need the record
     offset            the position at which the spout begins if no snapshot exists: "earliest" or "latest"
     isolation_level   "read_committed" or "read_uncommitted"
-    dead_letters      the topic that receives the records for which `convert` raises; if None, the topology stops
+    dead_letters      the topic that receives a record if `convert` fails for it. If None, the topology stops
     event_time        takes a tuple; returns its event time in ms since 1970. None if the topology has no windows
-    allowed_lateness  time in ms, see below
-    idle_after        seconds; a partition without records for this time does not hold the event-time watermark back
+    allowed_lateness  how late a record may be, in ms; see below
+    idle_after        seconds; after this time without records, the event-time watermark ignores the partition
 
-    The spout drops a record if its event time is earlier than the newest event time of the partition minus
-    `allowed_lateness`.
+    For example, if the newest event time of a partition is 10,000 and `allowed_lateness` is 2,000, the spout drops
+    records with event times below 8,000.
     """
 
     topic: str

@@ -17,9 +17,9 @@ other nodes have `parallelism` processors (by default 1):
     topn               topn-0 topn-1
     console            console-0
 
-A processor is one instance of a node. It sends each tuple to all nodes that come directly after its own node.
-In each of these nodes, only one processor receives the tuple. The grouping function of this node selects the
-processor.
+A processor is one instance of a node. For example, the node `count` comes directly after the node `tags`. The
+processor `tags-0` then sends each tuple to only one of the processors `count-0`, `count-1` and `count-2`. The
+grouping function of the node `count` selects this processor.
 
 The class `Processors` computes how a topology runs with the partitions that its topics have now. It contains
 the names of all processors. For each processor, it also contains the processors that send tuples to it, and the
@@ -181,12 +181,11 @@ class Topology:
         return list(done.values())
 
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
-        """Raise TopologyError if an IdempotentSink receives tuples from a combining bolt (with `combine=True`).
+        """Raise TopologyError if tuples of a combining bolt (with `combine=True`) can reach an IdempotentSink.
 
-        An IdempotentSink writes each output under an identity. After a crash, the sink writes the outputs again, and
-        each one overwrites the old output with the same identity. A combining bolt can send tuples with other
-        identities after a crash, so the sink would not overwrite the old outputs. The check also finds combining bolts
-        from which tuples reach the sink through other nodes. `nodes` are in topological order.
+        An IdempotentSink writes each output under an identity. If the sink writes an output again after a crash, the
+        output replaces the old output with the same identity. But a combining bolt can give its tuples new identities
+        after a crash, so the old outputs would remain. `nodes` are in topological order.
         """
         combines: dict[str, str] = {}  # node -> the nearest bolt with combine=True at or before the node
         for node in nodes.values():

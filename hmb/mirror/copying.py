@@ -34,7 +34,7 @@ from hmb.records.producer_numbers import BatchNumbers
 
 
 class SourceBatch(NamedTuple):
-    """A batch of the source. The mirror copies only those of its records whose offset is `first` or higher."""
+    """A batch of the source. The mirror copies the records from the offset `first` on, and skips earlier records."""
 
     batch: Batch
     first: int
@@ -52,9 +52,9 @@ class SourceBatch(NamedTuple):
 class CopiedBatch(NamedTuple):
     """A batch for a Produce request, with the source offsets of its records.
 
-    `source_runs` divides the records into runs. The records of a run have consecutive source offsets. The field
-    `target` of a run is meant for the target offset of its first record. This offset is unknown until the target
-    has written the batch. Until then, the field contains the index of this first record in the batch.
+    `source_runs` contains one run for each series of consecutive source offsets. For example, the source offsets
+    5, 6 and 9 are two runs. The target offsets are unknown until the target has written the batch. Until then, the
+    field `target` of a run contains the index of the run's first record in the batch: 0 and 2 in the example.
     """
 
     data: bytes

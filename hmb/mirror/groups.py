@@ -50,7 +50,7 @@ class OffsetTranslator:
         self._counted: dict[tuple[TopicPartition, int], int] = {}
 
     def translate(self, partition: MirroredPartition, offset: int) -> int:
-        """Return the offset at the target that belongs to `offset`, a committed offset at the source."""
+        """Return the next offset for a group at the target that committed `offset` at the source."""
         gap = partition.translation.gap_at(offset)
         if gap is None or offset - gap.source > MAX_COUNTED_OFFSETS:
             return partition.translation.translate(offset)

@@ -22,11 +22,11 @@ thousands of runs.
 As soon as a partition has more than MAX_RUNS runs, the mirror forgets every second run in the older half of the list.
 Each forgotten run leaves a *gap* between two other runs.
 
-In a gap, the mirror no longer knows which source offset belongs to which offset in the copy. To translate a
-committed offset in a gap, the mirror counts the records from the start of the gap to this offset at the source.
-It then finds the record in the copy that comes after the same number of records (see the module `groups`). If
-the mirror cannot count the records, it uses the start of the gap. The consumer group then reads some records
-again, but misses none.
+In a gap, the mirror no longer knows which source offset belongs to which offset in the copy, so it counts
+records. For example, a consumer group has committed an offset in a gap. At the source, the gap has 20 records
+before this offset. In the copy, the group then continues after the first 20 records of the gap (see the module
+`groups`). If the mirror cannot count the records, the group continues at the start of the gap. It then reads
+some records again, but misses none.
 
 The command `hmb restore` also uses the class `Translation`, for the offsets of a backup. The class stores
 *runs*, which are series of copied records. A mirror saves the runs of a partition as text in an offset commit.
@@ -56,10 +56,10 @@ class CopiedRun(NamedTuple):
 
 
 class TranslationGap(NamedTuple):
-    """A part of a partition between two runs of copied records, for which the mirror has forgotten the exact offsets.
+    """A part of a partition in which the mirror no longer knows the exact offsets of the copied records.
 
-    At the source, the gap begins at the offset `source`. In the copy, it begins at the offset `target`, and ends
-    before the offset `target_end`, at which the next run begins.
+    At the source, the gap begins at the offset `source`. In the copy, the gap contains the offsets from `target` to
+    `target_end` - 1.
     """
 
     source: int
@@ -129,10 +129,10 @@ class Translation:
     def translate(self, source: int) -> int:
         """Return the offset in the copy that corresponds to the source offset `source`.
 
-        If `source` is the next offset of a consumer at the source, the result is its next offset in the copy. If
-        `source` is in a gap, whose exact offsets the mirror has forgotten, return the offset at which the gap begins in
-        the copy. If `source` is greater than the offset of every copied record, return the offset after the last copied
-        record.
+        If a consumer group has committed the offset `source`, it can continue in the copy at the returned offset. In
+        some parts of the partition (gaps), the mirror no longer knows the exact offsets. For an offset in a gap, return
+        the offset at which the gap begins in the copy. If `source` is greater than the offset of every copied record,
+        return the offset after the last copied record.
         """
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if at < 0:  # The source had deleted the record before the mirror started.

@@ -57,8 +57,9 @@ class Proofs(NamedTuple):
 class Admission:
     """Decides who may send requests to one HTTP server.
 
-    `logins` checks the passwords and sessions of the broker's users. While it is None, a request needs `token` or
-    `owner_token`. A server that other computers can reach then refuses all requests.
+    `logins` checks the passwords and sessions of the broker's users. If `logins` is None, a server that only this
+    computer can reach requires `token` or `owner_token`. A server that other computers can reach refuses all
+    requests.
     """
 
     def __init__(self, *, is_public: bool = False) -> None:
@@ -72,10 +73,10 @@ class Admission:
         return self._is_public or (self.logins is not None and self.logins.is_required)
 
     def is_token(self, given: str) -> bool:
-        """Return whether `given` is the token of the link or the owner's token.
+        """Return whether `given` is equal to `token` or to `owner_token`.
 
-        The comparison takes the same time for every wrong token. If a token with a correct beginning took longer, an
-        attacker could find out the token character by character.
+        The time of the comparison does not depend on the number of correct characters in `given`. Otherwise, an
+        attacker could measure the time, and find out a token character by character.
         """
         return is_equal(given, self.token) | is_equal(given, self.owner_token)
 

@@ -80,7 +80,10 @@ JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
 class HttpRequest(NamedTuple):
-    """One HTTP request. `query` contains the parameters after the `?`, with the last value of each name."""
+    """One HTTP request.
+
+    `query` contains the parameters after the `?`. If a name occurs twice, only its last value is kept.
+    """
 
     method: str
     query: dict[str, str]
@@ -323,9 +326,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _proofs(self, query: dict[str, str]) -> Proofs:
         """Return the parts of the request that can prove who sent it, for example the token.
 
-        The method ignores the cookies of a request that is not a GET request: a web page of an attacker may have made
-        the browser send this request. But it accepts the cookies on public routes, because two of these routes,
-        `/login` and `/logout`, need the cookies.
+        A web page of an attacker can make the browser send a POST request with the user's cookies. The method therefore
+        uses the cookies of GET requests only. Public routes are an exception, because the public routes `/login` and
+        `/logout` need the cookies.
         """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):

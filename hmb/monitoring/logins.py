@@ -5,8 +5,8 @@ who has the link can read the page. A broker has users if a listener uses SASL, 
 credential exists. In this case, a reader must open the link and also log in as one of these users. The page
 shows only what this user may read (rights.py).
 
-For example, alice logs in on the page with the password that she also uses for SASL. She gets a cookie with a random
-session id, and reads with the rights of the principal User:alice.
+For example, alice logs in on the page with her SASL password. She gets a cookie with a random session id. The
+page then shows her everything that the principal User:alice may read.
 
 A session ends in one of these cases:
 - The user logs out.

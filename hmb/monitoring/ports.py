@@ -1,4 +1,4 @@
-"""The HTTP ports of a broker: its state, its page, its metrics and its health.
+"""Serves the state, a web page, the metrics and the health of a broker over HTTP.
 
 The options `--state`, `--ui` (for the web page) and `--metrics` of `hmb broker` each open an HTTP port. Options with
 the same address share one port. Every port also serves `/healthz`, which reports whether the broker accepts records.
@@ -91,8 +91,8 @@ class MonitoringPorts:
     ) -> None:
         """Bind the ports. No port answers requests before `start`. `properties` contains the broker's settings.
 
-        Raises OSError if a port is not free. The ports of the state and of the page need a TLS key if other computers
-        can reach them. Raises PublicAddressError if the settings do not contain such a key.
+        Raises OSError if a port is not free. Raises PublicAddressError if other computers can reach the address `state`
+        or `ui`, but the settings contain no usable TLS key.
         """
         self._public = [it for it in (state, ui) if it is not None and not is_loopback(it.host)]
         self._tls = _tls(self._public[0], properties) if self._public else None
@@ -223,7 +223,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _kept_token(path: Path, new: str) -> str:
-    """Return the token in the file `path`. If this file is missing or not private, write `new` into it."""
+    """Return the token in the file `path`.
+
+    If the file is missing or not private, write a private file with the token `new`, and return `new`.
+    """
     with suppress(OSError, ValueError):
         if (kept := path.read_text(encoding="ascii").strip()) and not path.stat().st_mode & 0o077:
             return kept

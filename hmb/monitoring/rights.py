@@ -1,6 +1,6 @@
 """Selects the part of a broker's state that one user may read.
 
-A user of the page or of the state needs the same rights (ACLs) as a client of the broker:
+A user who reads the page or the broker's state over HTTP needs the same rights (ACLs) as a Kafka client:
     to see                                       the user needs
     a topic, and a group's position in it        DESCRIBE on the topic
     settings of a topic                          DESCRIBE_CONFIGS on the topic

@@ -55,9 +55,10 @@ class SampleRates:
     seconds: float = 0.0  # the time since the sample was taken
 
     def records_per_s(self, partition: TopicPartition, end: int) -> float | None:
-        """Return the rate of a partition whose log end offset is now `end`.
+        """Return how many records per second a partition has received since the sample was taken, or None.
 
-        Return None if no sample exists, or if somebody has deleted the topic and created it again since the sample.
+        `end` is the present log end offset. The result is None if no sample exists, or if `end` is smaller than in the
+        sample (somebody has created the topic again).
         """
         return None if self.sample is None else self._growth(self.sample.ends.get(partition, 0), end)
 

@@ -5,7 +5,8 @@ byte, but its decoded object takes several hundred bytes. Then the broker create
 describes the same item in the response. A request of 100 MB could therefore take several gigabytes of memory.
 
 To limit the memory of a message, a decoder reports the *cost* of each large value, which is a number of bytes.
-It reports the cost before it allocates memory for the value. Only a string is decoded first. The costs are:
+It reports the cost of a string after decoding, and every other cost before it allocates memory for the value.
+The costs are:
     array            costs 1,024 bytes for each item, if the array has more than one item
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field

@@ -6,11 +6,11 @@ and other code can use the classes with sockets, files or pipes. The classes imp
 - Responses arrive in the order of the requests.
 - A response has the same version as its request.
 
-A client sends an ApiVersions request before it knows which versions the broker supports. Two special rules ensure that
-the client can read the response in every case:
-- The header of an ApiVersions response always has version 0 (see `header="none"` in messages/api_versions.py).
-- If the broker does not support the version of the ApiVersions request, it sends a response in version 0, with the
-  error UNSUPPORTED_VERSION.
+A client sends an ApiVersions request before it knows which versions the broker supports. Two special rules
+ensure that the client can read the response in every case:
+- The header of an ApiVersions response always has version 0, even if the body has a newer version.
+- If the broker does not support the version of the ApiVersions request, it sends a response in version 0, with
+  the error UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ RETRY = True
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes.
+    """One of Kafka's error codes, with a name, a number and a message.
 
-    Each error has a name, a number, which responses contain, and a message. RETRY marks a retriable error: the client
-    may send the same request again.
+    Responses contain the number. RETRY marks a retriable error: after this error, the client may send the same
+    request again.
     """
 
     message: str

@@ -26,18 +26,19 @@ small negative number also takes one byte.
 
 The codecs of the primitive types follow these rules:
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
-- Before a decoder allocates memory, it checks that the buffer contains as many bytes as the length says. Otherwise an
-  attacker could send four bytes with a false length, and the decoder would allocate 2 GB.
-- A string has at most LONGEST_STRING bytes, also in the compact form. Older versions of a message store the length as
-  an int16, so a longer string would not fit into them.
-- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The module `schema` catches it and
-  raises a ProtocolError, which also contains the field's name.
-- For a large value, a decoder calls `ALLOWANCE.spend`, which limits the memory for one message (see `allowance`). Most
-  decoders call `spend` before they create the value. A string's decoder calls it afterwards, because the memory depends
-  on the characters of the string.
-- A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of the
-  buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the records are
-  in a file, the operating system sends them directly from the file.
+- An encoded string, byte string or array begins with its length. Before a decoder allocates memory for the
+  value, it checks that the buffer contains enough bytes. Otherwise, a false length of four bytes could make it
+  allocate 2 GB.
+- A string has at most LONGEST_STRING bytes. The newer encodings could store a greater length, but the older
+  encoding stores the length as an int16.
+- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The module `schema` catches
+  the exception and raises a ProtocolError, which also contains the field's name.
+- For a large value, a decoder calls `ALLOWANCE.spend`, which limits the memory for one message (see
+  `allowance`). Most decoders call `spend` before they create the value. The decoder of a string calls `spend`
+  afterwards, because the memory depends on the characters of the string.
+- A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of
+  the buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the
+  records are in a file, the operating system sends them directly from the file.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """
@@ -71,10 +72,10 @@ LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
-    """The bytes of a message while it is encoded.
+    """The bytes of a message while it is encoded, without the values of the type `records`.
 
-    These bytes do not include the values of the type `records`, so that the encoder need not copy them. `spliced` lists
-    these values, each with its position in the encoded bytes.
+    The encoder does not copy these values. The list `spliced` contains pairs (position, value). For example, the
+    position 20 means: after the first 20 bytes of this object.
     """
 
     def __init__(self) -> None:

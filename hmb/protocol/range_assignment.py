@@ -7,7 +7,8 @@ in the same way.
 For example, a topic has five partitions, and two members read the topic. The first member gets the partitions 0 to 2,
 and the second member gets 3 and 4.
 
-Source: the Kafka 0.7 design, "Consumer rebalancing algorithm"; Kafka's `RangeAssignor` (clients and group-coordinator).
+Source: the Kafka 0.7 design, "Consumer rebalancing algorithm"; the two classes `RangeAssignor` in Kafka's
+modules `clients` and `group-coordinator`.
 """
 
 from __future__ import annotations

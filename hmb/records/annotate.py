@@ -14,8 +14,8 @@ the first decompressed byte.
 The function `annotate_batch` yields pairs (line, is_decompressed). `line` is a `Line` (`protocol.annotate`).
 `is_decompressed` is True if the line shows decompressed bytes.
 
-If a field is malformed, the functions of this module first yield the lines of all fields before it, and then raise
-KafkaError.
+The functions of this module yield lines that show the fields of a batch, in the order of the bytes. When they
+reach a malformed field, they raise KafkaError.
 """
 
 from __future__ import annotations

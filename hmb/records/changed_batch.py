@@ -7,10 +7,10 @@ are for the other cases:
 - A producer sends a batch again, with the numbers of a new epoch.
 - A mirror copies a batch from one cluster to another, and sends the batch as a producer does.
 
-Each function of this module writes a new header, and computes a new CRC, because the CRC covers the changed fields. For
-example, a batch of 1 KB with 100 records has the codec none. `with_codec` compresses its records with zstd. The new
-batch has the same 100 records and the same offsets, but another length, another codec in its attributes, and another
-CRC.
+A function that changes a batch writes a new header with a new CRC, because the CRC covers the changed fields.
+For example, a batch contains 100 uncompressed records, and `with_codec` compresses them with zstd. The new
+batch contains the same records with the same offsets. Its header contains another length, another codec and
+another CRC.
 """
 
 from __future__ import annotations

@@ -68,9 +68,9 @@ def filter_batch(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records for which `keep` returns True, or None if no record remains.
 
-    A batch needs a delete horizon if it is a record batch (v2) in which a tombstone (a record without a value)
-    remains. After this time (ms), compaction may drop the tombstone. If the batch has no delete horizon yet, the
-    new batch gets `delete_horizon`, unless this argument is None.
+    A tombstone is a record without a value. If a tombstone remains in a record batch (v2), the batch needs a
+    delete horizon: the time (ms) after which compaction may drop the tombstone. If the batch has no delete
+    horizon yet, it gets `delete_horizon`, unless this argument is None.
 
     If all records remain and the delete horizon does not change, the function returns the bytes of the old batch.
     Raises the same errors as `keys_of`.

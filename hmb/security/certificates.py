@@ -1,12 +1,12 @@
 """Makes certificates for tests: a private authority signs one certificate for a broker and one for a client.
 
-A client trusts a broker's certificate if an authority that the client knows has signed it. For a test or a class, a
-private authority is enough: the client's trust store contains only the certificate of this authority. `make` writes
-these files:
+A client trusts a broker's certificate if an authority in the client's trust store has signed the certificate.
+For a test or a course, a private authority is enough. `make` creates such an authority, and writes these
+files:
     authority.pem     the authority's certificate: the trust store of broker and clients
-    authority.key     the authority's private key; a thief could sign further certificates with it
-    broker.pem        the broker's private key and certificate, for localhost and 127.0.0.1: its key store
-    client.pem        a client's private key and certificate, with the name CN=client: its key store
+    authority.key     the authority's private key; a thief could sign more certificates with this key
+    broker.pem        the broker's key store: a private key, and a certificate for localhost, 127.0.0.1 and ::1
+    client.pem        a client's key store: a private key, and a certificate with the name CN=client
 
 The program `openssl` makes the keys and signs the certificates. Almost every system has this program, and Python's
 standard library cannot sign a certificate.

@@ -133,8 +133,9 @@ def client_proof(mechanism: ScramMechanism, salted: bytes, messages: str) -> byt
 def is_valid_proof(mechanism: ScramMechanism, credential: ScramCredential, messages: str, proof: bytes) -> bool:
     """Return whether a client's proof shows that the client knows the password.
 
-    The function computes a key from the proof and compares its hash with the stored key. The comparison takes the
-    same time for every wrong key. An attacker therefore cannot measure how many bytes were right.
+    The function computes a key from the proof, and compares the hash of this key with the stored key. The
+    comparison takes the same time for every wrong key. An attacker therefore cannot measure how many bytes were
+    right.
     """
     signature = _hmac(mechanism, credential.stored_key, messages.encode())
     if len(proof) != len(signature):

@@ -1,7 +1,7 @@
 """Decides from which addresses HMB may load keys and tokens: files, HTTPS servers, and servers on this computer.
 
-Over plain HTTP, a third party could replace the keys of an identity provider by its own keys, or read a token. Plain
-HTTP is therefore allowed only for the loopback address, for tests.
+Over plain HTTP, an attacker in the network could read a token, or replace the keys that HMB loads from an
+identity provider. HMB therefore allows plain HTTP only for the loopback address, for tests.
 """
 
 from __future__ import annotations

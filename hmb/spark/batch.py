@@ -1,9 +1,10 @@
 """Reads topics in a batch query. The reader makes the list of tasks once, and each task reads one range of offsets.
 
-When Spark plans the query, the reader fixes a range of offsets for each partition. By default, the range begins
-at the log start offset and ends at the log end offset. The reader asks the brokers for these offsets at this
-time, so the query does not read records that are written later. If Spark passes filters to the reader, the
-module `filters` makes the ranges smaller.
+When Spark plans the query, the reader chooses a range of offsets for each partition. By default, the range
+begins at the current log start offset, and ends before the current log end offset. The query does not read
+records that producers write after the planning.
+
+If Spark passes filters to the reader, the module `filters` makes the ranges smaller.
 """
 
 from __future__ import annotations

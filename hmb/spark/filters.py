@@ -22,11 +22,13 @@ Example: partition `weather-0` contains the offsets 0 to 719,999, one record for
 query reads 3,600 records.
 
 A query with an upper limit for the timestamp can end early only with the option `maxLateness`. Producers set
-the timestamps, so the records in a log need not be in the order of their timestamps. After a record that is
-newer than the limit, another record that is older than the limit can follow. Only the user knows how late such
-a record can be. With `maxLateness=10m`, the reader stops at the first record that is at least ten minutes newer
-than the limit. If the broker sets the timestamps (`message.timestamp.type=LogAppendTime`), no record is late,
-so use `maxLateness=0s`.
+the timestamps, so the records in a log can be out of order. For example, the limit is 12:00. The log contains
+a record of 12:05, and after it a record of 11:58. If the query ended at 12:05, it would miss the record of
+11:58.
+
+Only the user knows how late a record can be. With `maxLateness=10m`, the reader stops at the first record
+that is at least ten minutes newer than the limit. If the broker sets the timestamps
+(`message.timestamp.type=LogAppendTime`), no record is late, so use `maxLateness=0s`.
 
 Why is `pushFilters` off by default? Spark 4.3.0 stores the ranges of the first query in the DataFrame that
 `load()` returns. It then uses the same ranges for all later queries of this DataFrame. In this program, the
@@ -39,8 +41,9 @@ If you use the option `pushFilters=true`, call `load()` again for each query. If
 call, the second query reads only the offsets that the first query has read. For the same reason, call `load()`
 for each part of a union or a join.
 
-A filter on the key does not help. The partition of a record depends on its key, but also on the partitioner
-that the producer used. The reader does not know this partitioner, so it must read all partitions.
+With a filter on the key, the reader still reads all partitions. The producer's partitioner has chosen the
+partition of each key. The reader does not know this partitioner, so it does not know which partition contains
+a key.
 """
 
 from __future__ import annotations

@@ -212,15 +212,16 @@ def delete_uncommitted(root: Path) -> None:
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
 ) -> tuple[LoadRun | None, Offsets]:
-    """Return the next run that `load` must write, and the offsets up to which the whole load reads.
+    """Return the next run that `load` must write, and the offset at which the load ends in each partition.
 
     The first value is None if all records are loaded. A *run* contains one range of offsets for each partition.
-    All ranges of a run together contain about `most` offsets. They can contain a few more, because a run reads at
-    least one offset of each partition with unread offsets. In the returned run, the fields `rows` and `files` are
-    0. The function `_write` sets them later.
+    The function `_write` later sets the fields `rows` and `files` of the run, which are 0.
 
-    `target` contains the offsets up to which the load reads. For the first run, pass None. The function then uses
-    the current end of each partition. For each later run, pass the offsets that the first call has returned.
+    The number `most` limits the offsets in a run. The run can exceed this limit a little, because it contains at
+    least one offset of each partition that has unread offsets.
+
+    `target` contains the offsets at which the load ends. For the first run, pass None. The function then uses the
+    current end of each partition. For each later run, pass the offsets that the first call has returned.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

@@ -24,7 +24,7 @@ from hmb.spark.writing import sink
 
 
 class HmbDataSource(DataSource):
-    """The data source `hmb`: batch queries and streaming queries read topics and write to topics, like tables."""
+    """The data source `hmb`. Batch queries and streaming queries use it to read and to write topics."""
 
     @classmethod
     def name(cls) -> str:

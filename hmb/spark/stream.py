@@ -33,19 +33,21 @@ With failOnDataLoss=false, the query continues after a data loss. For example, t
 part that the query has read, so the query reads it from its start. Spark's Kafka connector would skip these 10
 records.
 
-A topic that is deleted and created again can soon have more records than the old topic had. The reader then
-cannot notice the change from the log end offset. Instead, it compares topic ids: the new topic has a new id.
-The reader can do this only while the query runs. With failOnDataLoss=false, the query logs a warning and
-continues at the same offset. Spark's Kafka connector does not check topic ids.
+A topic that is deleted and created again can soon have more records than the old topic had. The log end
+offset then does not show that the topic is new. The reader therefore compares topic ids, because the new
+topic has a new id.
+
+The reader can compare ids only while the query runs. If the id has changed and failOnDataLoss is false, the
+query logs a warning and continues at the same offset. Spark's Kafka connector does not check topic ids.
 
 For example, a query has read the offsets 0 to 99 of a topic. The topic is deleted and created again, and soon
 has 150 records. With failOnDataLoss=false, the query continues at offset 100 of the new topic. It does not
 start again at offset 0, because a batch that Spark repeats must contain the same records.
 
-Suppose that the checkpoint contains a batch with the offsets 100 to 149, and that the topic is created again.
-If the reader went back to offset 0, it would read the offsets 0 to 149 of the new topic. After a crash, Spark
-repeats the batch with a new reader. This reader cannot notice that the topic is new, because the checkpoint
-contains no topic ids. It would read only the offsets 100 to 149.
+If Spark repeats a batch, the batch must contain the same records. Suppose that the checkpoint contains a
+batch with the offsets 100 to 149, and that the topic is created again. A reader that went back to offset 0
+would read the offsets 0 to 149 for this batch. After a crash, a new reader would read only the offsets 100 to
+149, because the checkpoint contains no topic ids.
 
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.

@@ -184,7 +184,7 @@ def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
 
 
 def columns(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    """Convert a batch with the columns of `hmb.Consumer` to columns of Spark."""
+    """Return the columns `names` of a batch from `hmb.Consumer`, with Spark's names and types."""
     fields = {field.name: field for field in COLUMNS}
     arrays = [_column(batch, name).cast(fields[name].type) for name in names]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([fields[name] for name in names]))

@@ -92,10 +92,10 @@ class GroupCommit:
         # The method `sync_ahead` starts a thread. Just before this thread ends, it sets `_is_syncing_ahead` to False
         # without a lock.
         #
-        # `_failure` is the error after which the log refuses all appends. To set `_failure`, a thread needs only one of
-        # two locks: `_lock` or the log's lock. So two threads can set `_failure` at the same time, each with another
-        # lock, and only one error remains. This does no harm, because the log refuses appends after each of these
-        # errors. A thread can read `_failure` without a lock, because it never changes back to None.
+        # `_failure` is the error that makes the log refuse all appends. A thread may set `_failure` if it holds `_lock`
+        # or the log's lock. So two threads can set `_failure` at the same time, and one of the two errors is lost. This
+        # does no harm, because one error is enough to refuse all appends. A thread can read `_failure` without a lock,
+        # because `_failure` never changes back to None.
         self._lock = threading.Lock()
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:

@@ -72,11 +72,11 @@ class Log:
     """The log of one partition, stored in one directory. Thread-safe.
 
     Invariants:
+
     - Each batch has greater offsets than the batches before it.
     - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
-    - Closed segments are on disk. Only after a crash, some closed segments may not be on disk until the next
-      `flush_if_due`.
-    - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. These never decrease.
+    - All closed segments are on disk. After a crash, this is certain only after the next `flush_if_due`.
+    - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. These offsets never decrease.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Log:
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> LogAppendInfo:
         """Append the transaction coordinator's marker, which ends a producer's transaction in this partition.
 
-        Raises KafkaError: TRANSACTION_COORDINATOR_FENCED, or a code of `append` for the producer epoch or for the log.
+        Raises TRANSACTION_COORDINATOR_FENCED or INVALID_PRODUCER_EPOCH for an old epoch, and the errors of `append`.
         """
         state, now = self.producer_state, self.clock()
         while True:

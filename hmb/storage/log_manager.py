@@ -17,8 +17,8 @@ is 12,000. With a manifest, the broker checks only the active segment, 16042. Wi
 8021 and 16042, because both end after offset 12,000.
 
 If a state file is damaged, the broker logs an error, and starts without the information in this file:
-- Without the recovery points, a broker that did not stop properly checks all segments if the manifest is also
-  missing. The manifest is a list of all segments.
+- Without the recovery points, the broker may have to check all segments. This happens after a crash if the
+  manifest, the list of all segments, is also missing.
 - Without the log start offsets, each log starts at its first segment. So records that a client has deleted may
   become readable again.
 - Without the leader epochs of a log, the broker reads the newest epoch from the batches of the log.
@@ -95,7 +95,10 @@ class LogManager:
         syncs: bool = True,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Create and lock the directory. If `stop` is set, `load` ends early. Raises DataDirectoryError."""
+        """Create and lock the data directory. Raises DataDirectoryError.
+
+        If another thread sets the event `stop`, `load` ends early.
+        """
         self._clock = clock
         self.events = EventLog(clock)
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
@@ -202,8 +205,8 @@ class LogManager:
         """
         with self._lock:
             self._raise_if_closed()
-            # If a topic with the same name was deleted before, the checkpoints can still contain the offsets of its
-            # partitions. So the broker writes the offset 0 for each new log.
+            # The checkpoint files can still contain the offsets of a deleted topic. A new topic can have the same name
+            # as the deleted topic. So the broker writes the offset 0 for each new log.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             contents: dict[Path, str] = {}
@@ -328,7 +331,7 @@ class LogManager:
     def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
         """Write `offsets` to a checkpoint file, unless the manager is closed. Raises OSError.
 
-        The cleaner calls this method. Its thread may still run after `close`, but must then change no file.
+        The cleaner's thread may call this method after `close`. The method then changes no file.
         """
         with self._checkpoint_lock:
             if not self._is_closed:

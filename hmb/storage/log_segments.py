@@ -67,14 +67,12 @@ class LogSegments:
         return self._segments[max(0, number) :]
 
     def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
-        """Close the active segment, add a new segment at the log's end, and return the new segment. Raises OSError.
+        """Close the active segment, and return a new active segment at the log's end. Raises OSError.
 
-        The caller must sync the active segment first. If `sync` is true, the name of the new file survives a power cut.
+        The caller must sync the old segment first. If `sync` is true, the new file survives a power cut.
 
-        The method creates the new file at once, although the file is still empty. The name of the file contains the log
-        end offset. Suppose that compaction later removes the last records of the old segment. The broker then needs
-        this name at its next start: it shows where the log ended, so the broker can tell whether records have been
-        lost.
+        The method creates the new file before the first append, because the file's name contains the log end offset. If
+        compaction later removes the last records of the old segment, the name still shows where these records ended.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
         # Write the entry of the closed segment into the manifest, but do not sync the manifest. A power cut may remove

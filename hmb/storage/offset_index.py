@@ -93,8 +93,8 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
     def _position(self, number: int) -> int:
         """Return the position in the entry with this number.
 
-        If the file is now too short and no longer contains the entry, return the greatest integer. The caller's binary
-        search then continues with the entries before this one.
+        If the file has become too short and no longer contains the entry, return `sys.maxsize`, which is greater than
+        every position. The caller's binary search then continues with the earlier entries.
         """
         fields = self._fields(number)
         return sys.maxsize if fields is None else fields[1]

@@ -5,16 +5,16 @@ and the epoch of the producer, and the sequence number of the batch's first reco
 most five requests in flight (sent, but not yet answered). If it receives no response, it may send any of them
 again. To recognize such a repeated batch, the log remembers the last five batches of each producer.
 
-The log compares a new batch with the last five batches of the same producer:
-- If the epoch of the new batch is older than the producer's newest epoch, the log refuses the batch with
+The log checks a new batch with these rules, from top to bottom, and uses the first rule that fits:
+- The batch has an older epoch than the producer's newest epoch. The log refuses the batch with
   INVALID_PRODUCER_EPOCH.
-- If the new batch has the same epoch and the same sequence numbers as one of the five batches, it is a
-  duplicate. The log does not append it again, and the response contains the offsets of the first append.
-- If the sequence numbers of the new batch continue those of the last batch, the log appends the new batch.
-- In all other cases, the log refuses the new batch with OUT_OF_ORDER_SEQUENCE_NUMBER. The next paragraph lists
-  three exceptions.
-- If the producer has an open transaction and the new batch is not transactional, the log does not append the
-  batch, but refuses it with INVALID_TXN_STATE. This rule also applies to a batch with a newer epoch.
+- The batch has the same epoch and the same sequence numbers as one of the producer's last five batches, so it
+  is a duplicate. The log does not append it again, and the response contains the offsets of the first append.
+- The sequence numbers of the batch do not continue those of the producer's last batch. The log refuses the
+  batch with OUT_OF_ORDER_SEQUENCE_NUMBER. The next paragraph lists three exceptions.
+- The producer has an open transaction, and the batch is not transactional. The log refuses the batch with
+  INVALID_TXN_STATE.
+- In all other cases, the log appends the batch.
 
 Usually, the sequence number of a new batch must follow the last sequence number of the producer's last batch.
 The log does not require this in three cases:
@@ -39,9 +39,9 @@ with many short-lived producers needs more memory.
 To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
 the timestamps in the batches, because a client may set a timestamp to any value.
 
-A batch on disk does not contain the time at which the broker appended it. After a start, the broker therefore uses its
-start time as the append time of all these batches. This time may be too late, but never too early. So the log never
-forgets a producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
+A log forgets a producer that has not appended a batch for some time. But a batch on disk does not contain the time of
+its append. After a start, the broker uses its start time, which is later. So the log forgets no producer too early.
+(Kafka uses the timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit belongs to a transaction. If the producer has no open transaction in this partition,
 the batch opens one. A marker with the producer's id ends the transaction (records/control.py). If the marker aborts the
@@ -114,8 +114,8 @@ class BatchMetadata(NamedTuple):
 class ProducerStateEntry:
     """The state of one producer in a log: its newest epoch, and its last batches with this epoch.
 
-    `batches` contains at most MAX_IN_FLIGHT batches. When a batch or a marker with a newer epoch arrives, the
-    older batches are removed. So `batches` is empty if the log contains only a marker with the newest epoch.
+    `batches` contains at most MAX_IN_FLIGHT batches. When a marker with a newer epoch arrives, `batches` becomes
+    empty. When a batch with a newer epoch arrives, `batches` contains only this batch.
     """
 
     epoch: int
@@ -291,9 +291,9 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        """The greatest producer id in the log that a broker can have assigned; -1 if no such id exists.
+        """The greatest producer id in the log that is at most HIGHEST_ASSIGNED_ID; -1 if no such id exists.
 
-        Brokers never assign ids above HIGHEST_ASSIGNED_ID, but a client can write them into a batch.
+        Brokers never assign greater ids, but a client can write them into a batch.
         """
         assigned = (producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID)
         return max(assigned, default=NO_PRODUCER_ID)

@@ -289,7 +289,7 @@ class Segment:
         self.file.sync()
 
     def check_file(self) -> None:
-        """Raise SyncFailed if another process has removed, replaced or cut the log file.
+        """Raise SyncFailed if another process has removed, replaced or shortened the log file.
 
         If another process has only changed bytes of the file, log an error instead. The caller must ensure that no
         thread appends during the check.

@@ -12,9 +12,9 @@ For each aborted transaction, the broker writes an entry into the `.txnindex` fi
 transaction's marker. An entry has 34 bytes, and the entries have the order of the markers in the log:
     version              int16   0
     producer id          int64
-    first offset         int64   of the transaction in this partition; it may be in an earlier segment
+    first offset         int64   of the transaction in this partition; possibly in an earlier segment
     last offset          int64   the offset of the marker
-    last stable offset   int64   all transactions with records below it had ended when the marker was written
+    last stable offset   int64   after the marker, no open transaction has records below this offset
 
 A consumer fetches the records at the offsets from `start` up to `end` - 1. The response also lists the aborted
 transactions that have records at these offsets. For each of these transactions, the list contains the producer
@@ -28,10 +28,9 @@ marker of a transaction comes after its records. So the search begins with the f
 and reads the entries in the order of their markers. After the last entry of a segment's index, the search
 continues in the index of the next segment.
 
-The search ends after an entry whose last stable offset is at or after `end`. When the broker wrote the marker
-of this entry, all transactions with records below `end` had already ended. Their markers are not later than
-this marker, so the search has already read their entries. The later entries belong to transactions without
-records below `end`.
+The search ends after an entry whose last stable offset is at or after `end`. Such an entry shows that all
+transactions with records below `end` had ended when the broker wrote the entry. So transactions with later
+entries have no records below `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
 therefore look like a segment without aborted transactions, and consumers would receive aborted records. To

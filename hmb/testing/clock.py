@@ -24,8 +24,8 @@ for both events:
 - The broker must run a periodic task.
 - A group member reaches its deadline. This ends a step only with `expire_members=True`.
 
-At the end of each step, the broker does this work. The thread that has called `advance` runs the periodic tasks
-itself. When all steps are done, `advance` returns.
+`advance` moves the clock in steps. After each step, the broker does the work that is due. The thread that has
+called `advance` runs the periodic tasks. After the last step, `advance` returns.
 
 Some periodic tasks run every 10 seconds. If `advance` moved the clock by one year, such a task would run three
 million times. While `advance` moves the clock, the task therefore waits longer between two runs. The wait is
@@ -69,7 +69,7 @@ MS = timedelta(milliseconds=1)
 
 
 class _TaskRun(NamedTuple):
-    """A planned run of a periodic task. When `advance` has moved the clock to the time of the run, it runs the task."""
+    """A planned run of a periodic task. `advance` runs the task when the clock reaches the planned time."""
 
     at: int  # the time of this run, in ms of the clock since `advance` began to move it
     number: int  # If two tasks run at the same time, the task with the lower number runs first.
@@ -79,7 +79,10 @@ class _TaskRun(NamedTuple):
 
 
 class ManualClock:
-    """A clock that runs like the system's clock, and that `advance` moves forward. Several brokers can share it."""
+    """A clock that runs in real time. A test can move it forward with `advance`.
+
+    Several brokers can share one clock.
+    """
 
     def __init__(self) -> None:
         self._moved = self._members_moved = 0  # ms
@@ -106,9 +109,10 @@ class ManualClock:
     def restore_real_time(self) -> None:
         """Set the clock back to the system's time. The broker must have no topics and no groups at this moment.
 
-        In a broker with data, the timestamps of records would then be in the future. The pytest plugin therefore first
-        calls `Broker.reset`, which deletes all topics and groups. The time that `monotonic_ms` returns is not set back:
-        it is only for the deadlines of group members, and must never decrease.
+        If the broker still had records, their timestamps could be in the future after this call. So the pytest plugin
+        first calls `Broker.reset`, which deletes all topics and groups.
+
+        The method does not change the time that `monotonic_ms` returns, because this time must never decrease.
         """
         with self._advancing:
             self._moved = 0

@@ -87,9 +87,9 @@ class SimulatedCluster:
         fixed: dict[str, Setting] = {
             "listeners": listeners,
             "listener.security.protocol.map": protocols,
-            # A node must refuse the partitions that it does not lead. So each Fetch request must contain all partitions
-            # that the client wants to read. In a fetch session, a request leaves out the partitions that have not
-            # changed. So this setting turns fetch sessions off.
+            # In a fetch session, a Fetch request leaves out the partitions that have not changed. But a node must see
+            # all partitions that the client wants to read, to refuse those that the node does not lead. So this setting
+            # turns fetch sessions off.
             "max.incremental.fetch.session.cache.slots": 0,
         }
         self.broker = Broker(config={**(config or {}), **fixed}, clock=clock)

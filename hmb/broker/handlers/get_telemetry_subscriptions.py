@@ -9,9 +9,9 @@ Behavior: the broker offers this API only if the setting `client.telemetry.enabl
       metrics of all these subscriptions, and the shortest of their intervals, but at most five minutes. If no
       subscription applies, the list of metrics is empty, and the client sends nothing.
     - *Id.* If the client instance id in the request is zero, the broker creates an id and returns it.
-    - *Time.* A client must wait for one interval after its last request for subscriptions, and after it has
-      last sent metrics. If it asks earlier, it gets the error THROTTLING_QUOTA_EXCEEDED. A client may ask
-      earlier only if the subscriptions have changed.
+    - *Time.* A client must wait for one interval between two requests of this API, and for one interval after
+      it has sent metrics. Otherwise, the error is THROTTLING_QUOTA_EXCEEDED. If the subscriptions have changed,
+      the client does not have to wait.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

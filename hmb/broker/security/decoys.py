@@ -40,10 +40,10 @@ NUMBER = re.compile(rb"[0-9a-z]{20,26}")
 
 
 class CredentialShape(NamedTuple):
-    """The form of a credential: the length of the salt and the number of iterations. A client sees both in a login.
+    """The length of a credential's salt, and its number of iterations. A client sees both in a login.
 
-    A salt can also be a number in base 36. The lengths of such salts differ by chance, so `salt_size` is 0 for all
-    of them.
+    Kafka's tools make salts of different lengths from random numbers in base 36. For such a salt, `salt_size` is 0
+    instead of the length.
     """
 
     salt_size: int  # bytes

@@ -51,8 +51,8 @@ class ShareOffset(NamedTuple):
     - `complete`: the number of records at or above `start_offset` whose delivery is complete.
     - `released`: the number of records that wait for another delivery, because a consumer has released them or has
       not acknowledged them in time.
-    - `delivery_count`: the broker counts how often it has delivered each record. This is the highest of these
-      counts among the records in `complete` and `released`, or 0 if there are no such records.
+    - `delivery_count`: the number of deliveries of the record that was delivered most often. Only the records that
+      `complete` and `released` count are compared. If both counts are 0, the value is 0.
     """
 
     start_offset: int | None

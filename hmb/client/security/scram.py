@@ -26,7 +26,7 @@ class ScramStep(Enum):
 
 
 class ScramReply(Enum):
-    """The two kinds of correct messages that the broker sends."""
+    """The two messages of the broker in a successful login."""
 
     CHALLENGED = "the broker has sent the salt and its nonce"
     SIGNED = "the broker has proved that it knows the user"

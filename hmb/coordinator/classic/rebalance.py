@@ -108,9 +108,10 @@ class Rebalance:
 
         A static member has an instance id. It stays in the group even if it has not joined in time.
 
-        There are two exceptions. If a member joined during the initial delay, the group removes no member and waits for
-        another delay, unless the rebalance timeout is over. If only static members are left and none of them has
-        joined, the group waits for them until a new deadline.
+        If a member has joined during the initial delay, the group only starts another delay. It starts no further delay
+        after the rebalance timeout.
+
+        If only static members are left and none of them has joined, the group waits for them until a new deadline.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:

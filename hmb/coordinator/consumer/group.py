@@ -113,8 +113,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
 
-        If a member subscribes to a regular expression, it matches only topics for which `may_describe` returns True. If
-        this method raises KafkaError, the group is unchanged.
+        A regular expression in the heartbeat matches only topics for which `may_describe` returns True. If this method
+        raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)

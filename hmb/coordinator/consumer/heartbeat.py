@@ -66,7 +66,7 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Return whether a heartbeat contains all fields. The response then also contains all fields.
+    """Return whether a heartbeat contains all fields. If it does, the response contains the member's assignment.
 
     A heartbeat usually contains only the fields that have changed. After an error, a client sends all fields again.
     """

@@ -6,12 +6,12 @@ change in memory, and creates a record that describes the change. At the end of 
 these records into one `Write`, which the journal stores. After a restart of the broker, or after a failed
 write, the object restores the group from the stored records.
 
-Each kind of group has record types of its own. But five types occur in every kind, with the same meaning:
+Each kind of modern group has its own record types, but every kind has these five:
     name in RecordTypes   content
     group                 the group epoch, and the hash of the topics that the group reads
     member                the data that a member has sent, for example its subscription
-    target_metadata       the assignment epoch, and the time at which the broker computed the target
-    target                the target of one member
+    target_metadata       the assignment epoch, and the time at which the broker computed the target assignment
+    target                the target assignment of one member
     current               the epoch of one member, and the partitions or tasks that it owns now
 
 For example, when a member joins, the methods of `ModernState` create several records. These records contain the
@@ -94,8 +94,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         """Create the state of an empty group.
 
         If the journal cannot write a change of the group, this object restores the group from its stored records. It
-        then calls `resume(now)`, where `now` is the current time in ms. The function `resume` starts a new session for
-        each member: the time within which the member must send its next heartbeat.
+        then calls `resume(now)`, where `now` is the current time in ms. The function `resume` gives each member a new
+        deadline for its next heartbeat.
         """
         self.group_id = group_id
         self.event_texts: list[str] = []

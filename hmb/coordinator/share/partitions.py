@@ -184,7 +184,7 @@ class SharePartition:
         self.finish(queued)
 
     def runs(self) -> list[Run]:
-        """Return the records in flight for the broker's monitoring, as runs (ranges of records with the same state)."""
+        """Return the records in flight as runs (ranges of records with the same state). Monitoring shows them."""
         with self.lock:
             return list(self._records)
 

@@ -4,12 +4,13 @@ The key of a record in `__share_group_state` names a share group and a partition
     type 0  ShareSnapshot   the complete state of the share-partition
     type 1  ShareUpdate     a change after the last snapshot: the new start offset, and the batches with a new state
 
-A ShareSnapshot record can be long, and a ShareUpdate record is short. The broker therefore usually writes a
-snapshot only after some hundred updates (`share.coordinator.snapshot.update.records.per.snapshot`). Each update
-has the `snapshot_epoch` of the snapshot that it changes. To restore a share-partition, the broker needs the
-newest snapshot and all later updates. Compaction would keep only the last of these updates, so the topic is not
-compacted. Instead, the broker sometimes writes a new snapshot of each share-partition, and then deletes the
-records before these snapshots.
+A ShareSnapshot record can be long, and a ShareUpdate record is short. By default, the broker usually writes a
+snapshot only after 500 updates (`share.coordinator.snapshot.update.records.per.snapshot`). Each update has the
+`snapshot_epoch` of the snapshot that it changes.
+
+To restore a share-partition, the broker needs its newest snapshot and all later updates. Compaction would keep only
+the last update, so the topic is not compacted. Instead, the broker sometimes writes a new snapshot of each
+share-partition, and then deletes all records before these snapshots.
 
 For example, a snapshot contains the start offset 100 and no batches. Then member A acquires the record 104, and member
 B acquires the records 105 to 109 and accepts them. The broker writes one update: the records 105 to 109 are

@@ -44,9 +44,9 @@ Session = tuple[int, int, Any]  # the first and the last event time in ms, and t
 class WindowsOf(MapOf):
     """The base class of the monoids for windows: `Sliding` and `Sessions`.
 
-    A window is an interval of event time. The *content* of a window is the state of the values in this interval,
-    for example a count. A state of `Sliding` maps the start of each window to the window's content. A state of
-    `Sessions` maps each key to a list of the key's sessions. A bolt can remove old windows from both.
+    A window is an interval of event time. The *content* of a window summarizes the values in this interval, for
+    example as a count. `Sliding` uses a dict: start of the window -> content. `Sessions` uses a dict: key -> list
+    of the key's sessions. A bolt can remove old windows from these dicts.
     """
 
     @abstractmethod

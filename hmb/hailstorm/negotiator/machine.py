@@ -169,9 +169,9 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Let the topology continue after the store has failed to record the present snapshot as complete.
+        """Let the topology continue after an error of the store, although the current snapshot is not complete.
 
-        `why` is the reason for the failure. If the topology was about to end after this snapshot, end it with an error.
+        `why` describes the error. If the topology was about to end after this snapshot, end it with an error.
         """
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         self._is_behind = True

@@ -34,10 +34,10 @@ watermark ignores the partition until the spout finds a record again.
 When an idle partition gets a record again, the bolt may have closed some of the record's windows. The bolt
 does not count the record in these windows. If all its windows are closed, the bolt logs a warning.
 
-Whether a partition is idle depends on the moment at which the spout reads it. In a replay, the spout reads the
-partition at another moment. The watermark could then differ from the first run, and other windows could be closed. A
-bolt therefore saves its watermark in each snapshot, together with its state. A replay from this snapshot begins with
-the same watermark, so the same windows are closed.
+A partition is idle if the spout has found no new record in it for some time. In a replay, the spout reads at other
+times, so other partitions can be idle. The replay could then close other windows than the first run. Each bolt
+therefore saves its watermark, which decides when windows close, in each snapshot. A replay from the snapshot begins
+with the saved watermark, so the same windows are closed.
 
 While a partition is idle, the other partitions can close windows. Suppose that the idle partition then gets records
 with old event times. Their windows are closed, so the bolt does not count these records. But if the topology reads the

@@ -198,10 +198,10 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, SinkSnapshot(self.held.up_to(clock), self._completed))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the outputs that the sink has held back, as far as they belong to a complete snapshot.
+        """Write the outputs that the sink has held back, up to a complete snapshot.
 
-        `clock` is the clock of the snapshot, and contains an offset for each partition. The snapshot covers the records
-        below these offsets. The method writes the outputs that come from these records, but writes no output twice.
+        The clock `clock` of the snapshot contains an offset for each partition. The method writes the outputs that come
+        from records below these offsets. It writes no output twice.
         """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return

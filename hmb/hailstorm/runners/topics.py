@@ -1,4 +1,4 @@
-"""Finds the partitions of a topology's topics, and checks that no topic has changed since the start."""
+"""Finds the partitions that a topology reads, and detects topics that change while the topology runs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ remains.
 To notice the loss of a topic, a topic target stores the id of the topic together with the clock. Later it compares
 the stored id with the present id. It raises an error if the topic was deleted or created again.
 
-Source: the transactions of KIP-98 and KIP-447. The Hailstorm paper has no exactly-once outputs (chapter 3.5, "Sinks").
+Source: KIP-98 and KIP-447 for Kafka's transactions. The sinks in the Hailstorm paper do not write each output
+exactly once (chapter 3.5, "Sinks").
 """
 
 from hmb.hailstorm.targets.database import DatabaseTarget, SqliteTarget

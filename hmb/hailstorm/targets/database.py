@@ -1,4 +1,4 @@
-"""Databases as targets: one transaction of a DB-API connection (PEP 249) writes the outputs and the clock.
+"""Writes a sink's outputs and input offsets to a database, in one transaction of the DB-API (PEP 249).
 
 Besides the user's tables, the database contains the table `hailstorm_clock`, with one row for each sink instance:
     sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
@@ -8,9 +8,9 @@ A row's key is the name of the topology and the name of the sink instance, so se
 The column `epoch` counts how often the sink instance was started. The topology has an epoch, too, but that number
 begins at 1 again with a new snapshot store, so the table does not use it.
 
-The column `epoch` prevents an old instance of a sink from writing when a new instance has started. When a sink starts,
-`open` adds 1 to the epoch in the sink's row. When the sink writes outputs, `write` updates the clock in the same
-transaction, but only if the epoch is unchanged. If a newer instance has changed the epoch, `write` rolls the
+The column `epoch` stops an old instance of a sink after a new instance has started. When an instance starts,
+`open` adds 1 to the epoch in the sink's row. When an instance writes outputs, `write` checks in the same
+transaction that the epoch has not changed. If a newer instance has changed the epoch, `write` rolls the
 transaction back, and the old instance ends.
 
 In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Suppose
@@ -89,13 +89,13 @@ class DatabaseTarget:
         self._connection.close()
 
     def _claim(self, cursor: Any) -> Clock | None:
-        """Add 1 to the epoch of this sink instance, and return its clock. If it has no clock yet, return None.
+        """Add 1 to the epoch of this sink instance. Return the clock of the sink instance, or None if it has no clock.
 
-        Both values are in the sink instance's row. The epoch counts its starts. The clock contains one offset for
-        each partition: the database already contains the outputs of all records below these offsets.
+        The epoch counts how often the sink instance has started. The clock contains one offset for each partition. The
+        outputs of all records below these offsets are already in the database.
 
-        If the row does not exist, the method adds it. The method updates the row before it reads it, because the
-        update locks the row until the end of the transaction.
+        The method first updates the row of the sink instance, and then reads the row. The update locks the row until
+        the transaction ends.
         """
         row = (self._sink,)
         if not self._execute(cursor, "UPDATE hailstorm_clock SET epoch = epoch + 1 WHERE sink = ?", row):
@@ -105,16 +105,16 @@ class DatabaseTarget:
         return _clock(clock)
 
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
-        """Find a row of an early version of Hailstorm for this sink instance. Return its clock, or None.
+        """Return the clock that an early version of Hailstorm stored for this sink instance, or None.
 
-        In early development versions, the key of a row was only the name of the sink instance (`sink`). Now the key
-        also contains the name of the topology. A clock contains one offset for each partition, and the outputs of
-        all records below these offsets are written. `start` contains the partitions that the topology reads now.
+        In early versions, the key of a row was only `sink`, the name of the sink instance. Now the key also contains
+        the name of the topology. A clock contains one offset for each partition that the topology reads. The topology
+        now starts at the offsets in the clock `start`.
 
-        - If no row has the old key, or if the row's clock contains a topic that is not in `start`, return None.
-        - If an offset in the row's clock is greater than the offset in `start`, do not change the row, and return its
-          clock. The caller then raises an error, and the sink does not start.
-        - Otherwise give the row the new key, and return its clock.
+        - If no row has the old key, or the stored clock has a topic that is not in `start`, return None.
+        - If an offset in the stored clock is greater than the offset in `start`, do not change the row. The caller
+          then raises an error.
+        - Otherwise, give the row the new key.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

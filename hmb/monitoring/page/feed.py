@@ -20,8 +20,8 @@ The feed's thread collects the state and then waits for at least four times as l
 
 If the thread has used 1 s, it waits for only 2 s, the longest wait. The feed then uses up to 33 % (1 of 3 s).
 
-The feed stores only the last KEPT changes. Otherwise, the feed would need more and more memory for a slow page.
-If a page has missed more than KEPT changes, the feed sends it all parts of the state again.
+The feed stores only the last KEPT changes of the state, to save memory. Some pages read their events slowly. If
+a page has missed more than KEPT changes, the feed sends it the whole state again.
 
 Source: Server-Sent Events, in the HTML standard of the WHATWG.
 """

@@ -5,9 +5,11 @@ function of this module reads the files of the log. It uses the same code as the
 `hmb index-inspect`, so the page shows the same numbers and lines as these commands. This code never changes a
 file.
 
-The view of a look-up shows how the running broker finds an offset. For example, it finds offset 8,100 in three steps:
-1. A binary search in the base offsets of all segments finds 8,021, the last base offset at or below 8,100.
-2. A binary search in the offset index of this segment finds the entry (8,080 -> 5,000): offset 8,080 is at byte 5,000.
+The page can show how the running broker finds an offset. For example, the broker finds offset 8,100 in three
+steps:
+1. A binary search in the base offsets of all segments finds 8,021, the greatest base offset at or below 8,100.
+2. A binary search in the offset index of segment 8,021 finds the entry (8,080 -> 5,000): offset 8,080 is at
+   byte 5,000.
 3. A scan of the segment from byte 5,000 on finds the batch that contains offset 8,100.
 
 The view can also show how the broker finds the first record at or after a time. The broker takes the first
@@ -127,7 +129,7 @@ def batch_view(log: Log, base_offset: int, position: int) -> Json:
 
 
 def opened_batch(file: BufferedReader, path: Path, position: int) -> Json:
-    """Return what the page shows of the batch at the byte `position` of a file. Raises KafkaError, OSError."""
+    """Return the header, records and bytes of the batch at `position` in a file. Raises KafkaError, OSError."""
     at = BatchAt(position, header_at(file, position))
     is_large = at.batch.size > LARGEST_BATCH
     damage = None if is_large else crc_damage(file, path, *at)

@@ -10,7 +10,7 @@ requests:
 - each request that the recorder *follows*, which means that it also stores the functions that handle the request
 - each request that is one of the slowest requests of its API so far
 
-The recorder keeps the last KEPT recorded requests. For each API, it also keeps the slowest requests, at most SLOWEST.
+The recorder stores the last 100 recorded requests (KEPT), and the 20 slowest requests of each API (SLOWEST).
 
 Every PAUSE seconds, the recorder *follows* one request of each API: it stores which HMB functions handle this request
 (with `sys.setprofile`). The list `SeenRequest.way` contains the calls of these functions in order. For each API, the
@@ -103,8 +103,7 @@ class RecentRequests:
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        # For each API: the earliest time at which the recorder follows another request, that is, stores its function
-        # calls.
+        # For each API: the earliest time at which the recorder stores the function calls of another request.
         self._next_followed: dict[int, float] = {}
         self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests that were followed
 

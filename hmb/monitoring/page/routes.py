@@ -133,9 +133,9 @@ class PageRoutes:
 
 
 def group_states() -> dict[str, Any]:
-    """Return the states of a group in both group protocols, and the transitions of the classic protocol.
+    """Return the possible states of groups in both group protocols, and the classic protocol's transitions.
 
-    The coordinators use the same tables.
+    The group coordinators use the same states.
     """
     transitions = [[it.before.value, it.event.value, it.after.value] for it in TRANSITIONS]
     names = dict.fromkeys(name for before, _, after in transitions for name in (before, after))

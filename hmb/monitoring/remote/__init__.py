@@ -12,9 +12,10 @@ from the responses:
     groups, members, positions                            ListGroups, a Describe API for each type, OffsetFetch
     batches and records that the user opens               Fetch
 
-No API of Kafka describes, for example, the segments of a log or the connections of a broker. The state does not contain
-these parts. The field `missing` names each of them with the reason, and the page shows this reason. A request can also
-fail, for example because the user is not allowed to send it. Then `missing` contains the broker's error.
+Kafka has no API for some parts of a broker's state, for example the segments of a log and the connections of a
+broker. The field `missing` contains a reason for each part that HMB cannot read, and the page shows this
+reason. If a request fails, for example because the user is not allowed to send it, the reason is the broker's
+error.
 
 *Rights.* HMB connects to the brokers as the user from the file of the option `--command-config`. The page therefore
 shows only what this user is allowed to read.

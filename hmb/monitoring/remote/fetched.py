@@ -1,4 +1,4 @@
-"""Reads batches with Fetch requests, for a page that cannot read the broker's files.
+"""Reads batches with Fetch requests, because `hmb ui -b ADDRESS` cannot read the broker's files.
 
 A Fetch response contains whole batches, with exactly the bytes that the broker stores. So the web page can show
 a batch of any broker: its header, its records, and its bytes with an explanation of each field. The response
@@ -25,7 +25,10 @@ Json = dict[str, Any]
 
 
 def fetched_batches(brokers: Brokers, partition: TopicPartition, offset: int) -> Json:
-    """Return one row for each batch from `offset` on. `next` is the offset after these batches, or None at the end."""
+    """Return a row for each batch from `offset` on ("batches"), and the offset to read next ("next").
+
+    "next" is None if no batch follows.
+    """
     data, end = fetch_batches(brokers, partition, offset, MAX_BYTES)
     found = [each for each in iter_batches(data) if each.last_offset >= offset][:MAX_BATCHES]
     following = found[-1].last_offset + 1 if found else offset

@@ -30,9 +30,9 @@ from hmb.protocol.topics import TopicPartition
 
 
 class RemotePage:
-    """An HTTP server on this computer, with a page about a broker that runs somewhere else.
+    """An HTTP server on the user's computer, with a page about a broker that runs somewhere else.
 
-    The page shows what a `RemoteBroker` reads through the APIs of this broker.
+    A `RemoteBroker` requests the data for the page from the remote broker.
     """
 
     def __init__(self, broker: RemoteBroker, port: int) -> None:
@@ -80,8 +80,8 @@ def _current(broker: RemoteBroker, sampler: Sampler | None = None) -> BrokerStat
 class _RemoteRoutes(PageRoutes):
     """The routes of a page about a broker that runs somewhere else.
 
-    This class has the routes of every page, and three more. Two of them show batches of the broker. The third looks
-    up the offset of a time.
+    Besides the routes of every page, the class has three more. Two of them return batches. The third returns the
+    offset of the first record at or after a given time.
     """
 
     def __init__(self, server: HttpServer, broker: RemoteBroker, current: Callable[[], BrokerState]) -> None:

@@ -116,8 +116,8 @@ class RemoteBroker:
 def attempt(missing: dict[str, str], part: str, read: Callable[[], T]) -> T | None:
     """Call the function `read` and return its result. If a broker returns an error, return None.
 
-    `missing` maps each part of the state that cannot be read to the reason. After an error, the function stores the
-    error message in `missing`, under the key `part`.
+    After an error, `missing[part]` contains the error message. The text `part` names the part of the state that
+    could not be read, for example "configs".
     """
     try:
         return read()

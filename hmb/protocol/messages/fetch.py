@@ -1,4 +1,4 @@
-"""Fetch (1): read records from an offset on. If too few records exist yet, the broker waits for more (a long poll).
+"""Fetch (1): read records from an offset on. The broker can wait until there are enough records (a long poll).
 
 The broker responds to a Fetch request when it has `min_bytes` bytes of records, or after `max_wait_ms` ms.
 

@@ -31,7 +31,7 @@ _GZIP_PIECE = 1 << 20  # bytes
 
 
 class Codec(IntEnum):
-    """The codecs. The value of a member is its number in the lowest three bits of a batch's attributes."""
+    """The codecs and their numbers. The lowest 3 bits of a batch's attributes contain a codec's number."""
 
     NONE = 0
     GZIP = 1

@@ -12,14 +12,18 @@ header before the first block, and a length before each block. A frame has this 
     blocks          4 bytes little endian: size (high bit: the block is not compressed); the block; [checksum 4]
     end             4 bytes of zero; [content checksum 4]
 
-Kafka uses LZ4 in a way that causes three problems:
-- Clients before Kafka 0.10 computed the header checksum (HC) over too many bytes, because they included the magic
-  (KAFKA-3160). These clients still expect the wrong checksum in message sets v0, so HMB writes it there. When HMB reads
-  message sets v0, it ignores the checksum.
-- By default, LZ4 libraries write frames with linked blocks (bit 5 of FLG is 0). Kafka's Java client rejects such
-  frames. This module therefore uses the library to compress each block, and writes the frame itself.
-- A frame need not contain the size of the decompressed data. In this case, a reader does not know how much memory it
-  needs. The function `decompressed_bound` therefore computes an upper bound from the blocks.
+LZ4 causes three problems in Kafka:
+
+- Clients before Kafka 0.10 compute a wrong header checksum (HC), because they include the magic (KAFKA-3160).
+  They expect the wrong checksum in message sets v0. HMB therefore writes the wrong checksum into message sets
+  v0, and ignores the checksum when it reads them.
+
+- By default, LZ4 libraries write frames with linked blocks (bit 5 of FLG is 0). Kafka's Java client rejects
+  such frames. This module therefore uses the library to compress each block, and writes the frame itself.
+
+- A frame can omit the size of the decompressed data. A reader of such a frame does not know how much memory
+  to allocate. The function `decompressed_bound` therefore computes an upper bound for this size from the
+  blocks.
 
 The header of a frame contains the byte BD. It limits the decompressed size of each block. For example, BD allows at
 most 64 KB for each block, and the frame has 3 blocks. The frame therefore decompresses to at most 192 KB.

@@ -35,7 +35,7 @@ MAX_RATIO = 64
 
 
 class SnappyError(ValueError):
-    """The error for bytes that are neither in the format of snappy-java nor a single block."""
+    """The error for bytes that are neither in the format of snappy-java nor a single block of Snappy data."""
 
 
 def compress(data: bytes | bytearray | memoryview) -> bytes:

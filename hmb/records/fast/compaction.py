@@ -1,4 +1,4 @@
-"""Finds the keys and the bytes of a batch's records for compaction: a fast decoder for nearly all batches.
+"""Finds the keys in a batch, and the bytes of the records to keep: a fast decoder for compaction.
 
 Compaction needs the key of every record. One gigabyte of a log can contain ten million records, so this module
 must decode records fast. It decodes only *plain* batches, in which most numbers have one or two bytes. The
@@ -26,13 +26,13 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
-# In a record, the length of the key comes directly before the key, as a varint. The first byte of this varint selects
-# an entry of _KEY_END. The entry is the number of bytes from the start of the varint to the end of the key. For
-# example, a key of 5 bytes has the first byte 10 (twice 5), and _KEY_END[10] is 6.
+# In a record, a varint with the length of the key comes directly before the key. For up to 63 bytes, the varint is one
+# byte: twice the length, because the lowest bit is the sign. _KEY_END maps this byte to the total size of varint and
+# key. For example, a key of 5 bytes has the byte 10, and _KEY_END[10] is 6.
 #
-# `plain_keys` does not decode a batch if a key is missing or has more than 63 bytes. For the length of such a key, the
-# entry in _KEY_END is a very large number. The computed end of the key is then after the end of the record.
-# `plain_keys` notices this and returns None.
+# If a key is missing or has more than 63 bytes, its entry in _KEY_END is a very large number. `plain_keys` adds the
+# entry to the position of the key's length. The sum is greater than the end of the record, so `plain_keys` returns
+# None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
 # The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For

@@ -25,10 +25,10 @@ NEVER = -INT64_MAX
 # byte for the varint and 10 bytes after it. An odd byte means a negative length. Such a record is damaged, so the table
 # contains NEVER.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# A record begins with its length. This table is for records whose length is a varint of two bytes. The size of such a
-# record in bytes is END_AFTER_TWO[first byte] + 64 * second byte.
-# For example, a record has the length 100, which is encoded as the bytes 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and
-# 38 + 64 * 1 is 102. The record has 102 bytes: 2 bytes for the length, and 100 bytes after it.
+# A record begins with its length: the number of bytes that follow the length. This table is for lengths that are
+# encoded in two bytes, A and B. The whole record has END_AFTER_TWO[A] + 64 * B bytes. For example, the length 100 is
+# encoded as 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and 100 bytes
+# after it. If A is odd, the length is negative (NEVER).
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

@@ -1,4 +1,4 @@
-"""Encodes many values as records in one step. For old brokers, it also converts the records to messages.
+"""Encodes many values as records in one step. Converts these records to the old formats v0 and v1.
 
 The records of one `append_values` call have the same timestamp, and no keys or headers. So records with values of the
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only

@@ -13,13 +13,19 @@ Since Kafka 0.11, clients send record batches (magic 2), which have one header f
 For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
-The broker accepts messages v0 and v1 from old producers. Usually it writes only the offsets into the messages,
-and stores all other bytes unchanged. If the offsets inside a wrapper are wrong, the broker corrects them and
-compresses the messages again. The broker converts the messages to a record batch only in two cases. In the
-first case, the topic has another codec (`compression.type`). In the second case, another producer appends
-records after the broker has written the offsets into a wrapper of version 0. When an old consumer reads record
-batches, the broker converts the batches to messages. If you are interested only in today's clients, skip this
-folder.
+The broker accepts messages v0 and v1 from old producers. It writes the offsets into the messages, and usually
+stores all other bytes unchanged. If the offsets inside a wrapper (a compressed message set) are wrong, the
+broker corrects them and compresses the messages again.
+
+The broker converts messages to a record batch only in two cases:
+
+- The setting `compression.type` of the topic requires another codec.
+
+- The broker has written offsets into a wrapper of version 0, but another producer's records are appended
+  first and get these offsets. To change the offsets, the broker would have to decompress the wrapper again.
+
+When an old consumer reads record batches, the broker converts the batches to messages. If you are interested
+only in today's clients, skip this folder.
 
 The class `Message` has the same properties as `RecordBatch`. So most code in the other modules of `hmb.records` works
 with objects of both classes.

@@ -90,9 +90,9 @@ class DownConversion:
         - `max_bytes` is the maximum size of all messages together. Only the first message can be larger.
         - `limit` is the maximum size of a batch after decompression, in bytes.
 
-        If a batch is damaged or a record cannot be decoded, the client gets only the messages before it. If there is no
-        message before it, raises DamagedBatch for a damaged batch. Raises another KafkaError if a record cannot be
-        decoded, or if the batch is larger than `limit`.
+        After an error, the client gets only the messages before the error. If the client would get no message, the
+        constructor raises the error: DamagedBatch for a damaged batch, or another KafkaError for a batch that is larger
+        than `limit` or cannot be decoded.
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
@@ -238,10 +238,11 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Divide the messages and batches in `view` into runs. Stop before an incomplete message or batch.
+    """Yield the messages and batches in `view` in groups, called runs. Stop before an incomplete one.
 
-    A run is a sequence of messages that the client can decode, or one message or batch that it cannot decode. `magic`
-    is the newest format that the client can decode. `view` begins at `position` in the file.
+    Consecutive messages that the client can decode form one run. Each message or batch that the client cannot
+    decode is a run of its own. The number `magic` is the newest format that the client can decode. `view` begins
+    at `position` in the file.
     """
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:

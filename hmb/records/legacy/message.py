@@ -50,7 +50,7 @@ KEY_START = (18, 26)
 
 _OFFSET_SIZE_CRC = Struct(f"{OFFSET_AND_LENGTH.format}I")
 MESSAGE_HEADER = Struct(f"{_OFFSET_SIZE_CRC.format}bb")  # the fields before the timestamp of magic 1
-# For messages v0 and v1: the fields from the magic byte, which contains this version number, to the length of the key.
+# The layout of a message from the magic byte to the length of the key: _BODY[0] for v0, and _BODY[1] for v1.
 _BODY = (Struct(">bbi"), Struct(">bbqi"))
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 

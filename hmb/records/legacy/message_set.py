@@ -1,4 +1,4 @@
-"""Encodes message sets of magic 0 and 1, and writes the offsets of their messages when a broker appends them.
+"""Encodes message sets (formats v0 and v1), and writes offsets into messages that a broker appends.
 
 When a broker appends a record batch, it writes only one offset, the base offset. In a message set, it must
 write an offset into every message. A message can be a *wrapper*, which contains a compressed message set. The
@@ -186,18 +186,19 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check uncompressed messages v0 that have no key and the same size, and write their offsets.
+    """Check the messages v0 at the start of a set, and write their offsets.
 
-    Stop at the first message that is different or damaged, and return its position. "Different" means that it has a
-    key, is compressed, or has another size than the first message of the set.
+    It supports only uncompressed messages without keys. All of them must have the same size as the first message
+    of the set. The function stops at the first message that is damaged or does not meet these conditions, and
+    returns the position of this message.
 
-    A Kafka 0.8 producer often sends messages without keys that all have the same size. For such a message, this
-    function takes 0.37 us. The function `_assign_plain`, which also supports keys, takes 0.76 us.
+    Kafka 0.8 producers often send messages of this kind. For each message, this function takes 0.37 us. The
+    function `_assign_plain`, which also supports keys, takes 0.76 us.
 
     Two tricks make this function fast:
 
-    - A CRC covers the magic, the attributes, the lengths of key and value, and the value. In these messages, only
-      the values differ. The function therefore computes the CRC of the fields before the value only once.
+    - The CRC of a message covers the bytes from the magic to the end of the value. Up to the value, these bytes
+      are the same in all messages. The function computes the CRC of these equal bytes only once.
     - An offset has eight bytes. The function writes the first byte of all offsets with one slice assignment, then
       the second byte of all offsets, and so on.
     """

@@ -3,11 +3,13 @@
 The module `environment` finds Java and the Python packages. `hmb.spark.session()` reports only the first missing
 package. The doctor reports all missing packages, each with the command that installs it.
 
-A *plain session* is a Spark session that a program starts without `hmb.spark.session()`. Besides Java and the packages,
-a plain session needs two things: PySpark must find the data source `hmb`, and Spark's workers must run the right Python
-interpreter. For both, Spark uses the interpreter that the environment variable PYSPARK_PYTHON names. If this variable
-is not set, Spark uses the first `python3` on the PATH. The doctor tests this interpreter: it imports the data source in
-it. If the import fails, the doctor prints how to solve the problem.
+A *plain session* is a Spark session that a program starts without `hmb.spark.session()`. Besides Java and the
+packages, a plain session needs two things: PySpark must find the data source `hmb`, and Spark's workers must
+run the right Python interpreter.
+
+A plain session uses the interpreter that the environment variable PYSPARK_PYTHON names. If this variable is
+not set, the session uses the first `python3` on the PATH. The doctor starts this interpreter to import the
+data source. If the import fails, the doctor prints how to solve the problem.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def _source() -> Finding:
 
 
 def _import_error(python: str) -> str:
-    """Import the data source in this Python. Return the last line of the error, or "" if no error occurs."""
+    """Return the last line of the error if the program `python` cannot import the data source, or else ""."""
     done = subprocess.run([python, "-c", CHECK], capture_output=True, text=True, check=False, timeout=60)
     return (done.stderr.strip().splitlines() or ["it ended with an error"])[-1] if done.returncode else ""
 

@@ -1,4 +1,4 @@
-"""Decoding batches: the checks before the broker reads the records of a batch.
+"""Limits the threads that decode batches, and checks the CRC of stored batches before the decoding.
 
 A broker usually stores and sends batches without reading their records. It must read the records in the four cases of
 the table below. Decompressed records can need much memory, so only a few threads may read records at the same time. The

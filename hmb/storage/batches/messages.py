@@ -1,10 +1,10 @@
 """Prepares messages v0 and v1 for a log. Clients older than Kafka 0.11 send messages in these formats.
 
-The broker writes the offsets into each batch or message that it appends. A record batch contains only its first offset.
-The append can change this one field quickly while it holds the log's lock. In the formats v0 and v1, each message
-contains its own offset. To write offsets into compressed messages v0, the broker must decompress them. A thread must
-not hold the lock for so long. The broker therefore writes the offsets before it takes the lock: it uses the offsets
-that the log would assign next.
+In the formats v0 and v1, each message contains its own offset. To write offsets into compressed messages of format
+v0, the broker must decompress them. A thread must not hold the log's lock for so long. The broker therefore writes
+the expected offsets (the next offsets of the log) before it takes the lock.
+
+A record batch contains only its first offset. The append can change this one field quickly while it holds the lock.
 
 The broker writes the expected offsets into messages v0 or v1 before it holds the log's lock. In the meantime, another
 producer may append records. The expected offsets are then in use, so the append changes the offsets in the messages.
@@ -12,9 +12,13 @@ For example, the log ends at offset 500, and the broker writes the offsets 500 a
 producer first appends three records. The log then ends at 503, and the append changes the offsets of the messages to
 503 and 504.
 
-The broker converts messages to a record batch in two cases. In the first case, the log no longer assigns the expected
-offsets, and the messages are compressed messages v0. The broker would have to decompress them again to change their
-offsets. In the second case, the topic setting `compression.type` requires another codec than the codec of a message.
+The broker converts messages to a record batch in two cases:
+
+- The topic setting `compression.type` requires another codec than the codec of a message.
+
+- The broker has written offsets into compressed messages v0, but another producer's records are appended
+  first and get these offsets. To change the offsets, the broker would have to decompress the messages a
+  second time.
 
 Source: Kafka's `LogValidator`.
 """

@@ -25,10 +25,12 @@ In its first pass, a round of compaction reads the dirty (not yet compacted) rec
 first batch. So when the round finds a key for the first time, it has found the last record with this key. The
 round adds the key to a set, and the offset of this record to a list.
 
-In its second pass, a round of compaction copies only the last record of each key. The first pass has stored
-each key of the dirty (not yet compacted) records, and the offset of the last record with this key. So a dirty
-record stays if its offset was stored, and the second pass does not need its key. A clean (already compacted)
-record is dropped if its key was stored, because a dirty record has a newer value of this key.
+The first pass of a compaction reads the dirty (not yet compacted) records. It stores each key, and the offset
+of the last record with this key. The second pass keeps a dirty record if the offset of this record is stored.
+It does not need the keys of dirty records.
+
+A clean (already compacted) record is dropped if its key is stored, because a dirty record has a newer value
+of this key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -63,11 +65,12 @@ ENTRY_OVERHEAD = 112  # bytes of memory for each key in addition to its own byte
 
 
 class OffsetMap:
-    """Stores each key of the dirty (not yet compacted) records, and the offset of the last record with this key.
+    """Stores the keys of the dirty (not yet compacted) records, and the last offset of each key.
 
     The dirty records have the offsets from `begin_offset` to `end_offset` - 1. The caller adds their batches in
-    reverse order: the last batch first. The map accepts batches until it uses `max_bytes` of memory. A batch with
-    more than `limit` bytes of records after decompression counts as unreadable.
+    reverse order: the last batch first. The map accepts batches until it uses `max_bytes` of memory.
+
+    If a batch has more than `limit` bytes after decompression, the map stores an error instead of its keys.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
@@ -182,9 +185,9 @@ class Compaction:
 
     The caller passes each batch to `apply` or `apply_to_marker`, in the order of the log.
 
-    If a batch cannot be read, the caller keeps it and sets `is_blind` to True. From then on, no tombstone is
-    dropped because of its age. The reason: the unreadable batch may contain an old value of a key that a later
-    tombstone has deleted. Without this tombstone, the old value would become valid again.
+    If a batch cannot be read, the caller keeps the batch and sets `is_blind` to True. From then on, age is no
+    reason to drop a tombstone (a record that deletes its key). The unreadable batch may contain an old value of
+    this key. Without the tombstone, the old value would become valid again.
     """
 
     map: OffsetMap
@@ -197,10 +200,12 @@ class Compaction:
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
         """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        In a record batch (v2), compaction drops the tombstones when the delete horizon in the header of the batch has
-        passed. Messages v0 and v1 have no delete horizon. Compaction drops their tombstones if their segment is old
-        enough (`drop_old_tombstones`). While `is_blind` is True, no tombstone is dropped because of its age. Raises
-        KafkaError if the batch cannot be read.
+        Compaction drops the tombstones in a record batch (v2) when the delete horizon in the batch's header has
+        passed. Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is
+        True.
+
+        If an earlier batch could not be read (`is_blind`), old tombstones stay. Raises KafkaError if the batch cannot
+        be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view

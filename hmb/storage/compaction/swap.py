@@ -48,9 +48,9 @@ class UnfinishedSwap(OSError):
 
 
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
-    """Return an empty segment, to which compaction then copies the records that it keeps. Raises OSError.
+    """Return an empty segment for the records that compaction keeps. Raises OSError.
 
-    The function first removes files with the same names, which a failed compaction may have left in the directory.
+    A failed compaction may have left files with the same names in the directory. The function first removes them.
     """
     for leftover in directory.glob(f"{base_offset:020d}.*{CLEANED}"):
         leftover.unlink()

@@ -6,9 +6,11 @@ For example, an entry of an offset index is the line `offset: 8080 position: 500
 The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
 same content for JSON. The command `hmb dump-log` and the tests use these methods.
 
-The key and the value of a record are bytes. A line shows them as UTF-8 text. For bytes that are not UTF-8, the line
-shows a replacement character, as in Kafka. JSON contains a key or value that is not UTF-8 as base64, under the name
-`key_base64` or `value_base64`, so that no byte is lost.
+The key and the value of a record are bytes. A dump shows a record as a line of text or as JSON. A line
+contains them as UTF-8 text, with a replacement character for bytes that are not UTF-8, as in Kafka.
+
+In JSON, base64 text stands for a key or value that is not UTF-8, so that no byte is lost. Its name is
+`key_base64` or `value_base64`.
 """
 
 from __future__ import annotations
@@ -57,10 +59,10 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """The options of a dump. Some are options of Kafka's tool DumpLogSegments, and others exist only in HMB.
+    """The options of a dump. Some of them are options of Kafka's tool DumpLogSegments.
 
-    For example, two options exist only in HMB. With `verify`, the dump shows only damage and a summary. `view`
-    selects how the dump shows a file, for example as lines or as a tree.
+    The options `verify` and `view` exist only in HMB. With `verify`, the dump shows only damage and a summary.
+    The option `view` selects how the dump shows a file, for example as lines or as a tree.
     """
 
     deep_iteration: bool = False  # whether to print the records of each batch, too

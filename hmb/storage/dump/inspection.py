@@ -55,10 +55,9 @@ class Summary:
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
         """Return a new summary that includes one more entry of the index.
 
-        `covered` is the sum of the distances between entries, up to the new entry. In an offset index, it is the
-        number of bytes from the start of the log file to the position in `entry`. In a time index, it is the number
-        of offsets from the start of the segment to the offset in `entry`. The average distance is `covered` divided
-        by the number of entries.
+        In an offset index, `covered` is the number of bytes from the start of the log file to the position in `entry`.
+        In a time index, `covered` is the number of offsets from the start of the segment to the offset in `entry`. The
+        average distance between entries is `covered` divided by the number of entries.
         """
         return replace(
             self,

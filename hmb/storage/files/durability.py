@@ -71,8 +71,8 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
 def sync_all(directories: Sequence[Path]) -> None:
     """Sync these directories and the files in them, several at the same time. Raises OSError.
 
-    Syncs at the same time are much faster than one sync after another. The file system can then write all files
-    that wait for a sync to disk together, with one commit of its journal.
+    Several syncs at the same time are much faster than one sync after another. The file system can then write
+    several files to the disk together, with one commit of its journal.
     """
     if len(directories) == 1:
         _sync_with_files(directories[0])

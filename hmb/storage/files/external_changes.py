@@ -35,7 +35,7 @@ class FileState(NamedTuple):
 
 
 class ExternalChanges:
-    """Detects changes by other processes to one file. Not thread-safe: no thread must append during a check."""
+    """Detects changes by other processes to one file. Not thread-safe: do not append during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file

@@ -43,6 +43,6 @@ def delete(files: Files) -> None:
 
 
 def release(files: Files) -> None:
-    """Close the files. The next use of a file opens it again. A thread that is reading a file can continue."""
+    """Close the files. A file that a thread is reading closes after the read. The next use opens it again."""
     for file in files:
         file.close()

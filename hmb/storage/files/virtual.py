@@ -26,14 +26,18 @@ It would be more exact to close the file whose last use was the longest time ago
 to update a sorted list of the files, which is slower than setting a mark.
 
 This module avoids two errors:
-- *A thread writes into the wrong file.* The kernel uses the number of a closed descriptor again for the next file. For
-  example, thread A opens a file, and stores only the number of its descriptor, 7. Thread B closes this file and opens a
-  different file, which also gets the number 7. Thread A would then write into the wrong file. So each thread holds a
-  reference to the open file (`SharedFile`) while it uses the file. The file closes when no thread holds a reference.
-- *The broker does not notice that bytes are lost.* The kernel keeps written bytes in memory and writes them to the disk
-  later. If this write fails, the next sync returns an error. But a descriptor that was opened after the failure can get
-  no error: its sync succeeds, although bytes are lost. So before the broker closes a file, it syncs all unsynced bytes
-  of the file. A sync takes time, so the broker first looks for a file that it can close without a sync.
+
+- *A thread writes into the wrong file.* The kernel uses the number of a closed descriptor again for the next
+  file. For example, thread A opens a file, and stores only the number of its descriptor, 7. Thread B closes
+  this file and opens a different file, which also gets the number 7. Thread A would then write into the wrong
+  file. So each thread holds a reference to the open file (`SharedFile`) while it uses the file. The file
+  closes when no thread holds a reference.
+
+- *The broker does not notice that bytes are lost.* The kernel keeps written bytes in memory and writes them
+  to the disk later. If this write fails, the next sync returns an error. But if the broker has closed the
+  file and opened it again, this sync can succeed, although bytes are lost. So the broker syncs all unsynced
+  bytes of a file before it closes the file. A sync takes time, so the broker prefers to close a file without
+  unsynced bytes.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of
@@ -220,11 +224,12 @@ class DurableFile(VirtualFile):
 
     Each file has two locks:
 
-    - A thread holds `_writing` while it writes, so that no other thread closes the file during the write.
-    - A thread holds `_syncing` while it syncs, so that only one thread syncs the file at a time. If the sync fails,
-      it stores the error in `_failure`. The threads that wait for `_syncing` then raise the same error.
+    - A thread holds `_writing` during a write, so that no other thread closes the file.
+    - A thread holds `_syncing` during a sync, so that only one thread syncs the file at a time.
 
     A thread that needs both locks takes `_writing` first.
+
+    If a sync fails, `_failure` contains the error, and all later writes and syncs of the file raise SyncFailed.
     """
 
     __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")

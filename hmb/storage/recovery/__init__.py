@@ -19,15 +19,15 @@ restore a transaction marker in which only one bit is wrong.
 If the broker cannot restore a batch, the records of this batch are lost. The broker replaces it by an empty
 batch, so that readers can continue with the next batch.
 
-Bytes after the recovery point may never have been on disk. If these bytes are damaged, the log ends at the damage,
-because later records may depend on the lost records.
+A power cut can lose bytes after the recovery point, because the broker may not have synced them. If the broker
+finds damage there, the log ends at the damage, because later records may depend on the lost records.
 
 For example, the recovery point is 220: all records below offset 220 were on disk. If the batch at offset 210 is
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at
 offset 230.
 
-If the files of a closed segment are unchanged, the broker does not check all its batches at the start. The
-broker finds damage in such a segment later, when clients read the segment (`read_checks`).
+When the broker starts, it reads only the last batches of a closed segment whose files are unchanged. It finds
+damage in the other batches later, when clients read them (`read_checks`).
 
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 

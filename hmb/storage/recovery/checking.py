@@ -62,10 +62,11 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
 def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
     """Return a view that contains a batch of `size` bytes, and the index of the batch in the view.
 
-    If the length field of the batch is damaged, `size` can be wrong and very large, for example 1 GiB. The function
-    should not read so many bytes into memory. If a batch is larger than a window (1 MiB), it therefore computes the
-    CRC of the batch in parts. It reads the whole batch into memory only if the CRC is correct. Raises KafkaError,
-    OSError.
+    If the length field of the batch is damaged, `size` can be far too large, for example 1 GiB. So if `size` is
+    larger than a window (1 MiB), the function first computes the CRC in parts. It reads the whole batch into memory
+    only if the CRC is correct.
+
+    Raises KafkaError, OSError.
     """
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))

@@ -4,10 +4,10 @@ When a broker stops properly, it syncs its logs and writes a marker file. At its
 the whole log. The broker reads only the last batches of each segment, usually a few kilobytes: the batches after the
 last index entry. It compares these batches with the offset index and the time index.
 
-For example, the last entry of a segment's offset index is (offset 109, position 10000), and the log file has 12,000
-bytes. The broker reads the two batches after position 10,000, which have 1,000 bytes each. The first batch must end at
-offset 109, and the second batch at the end of the file. If so, the log ends after the second batch. If anything does
-not match, the broker checks the whole segment (scanning.py).
+For example, the last entry of a segment's offset index is (offset 109, position 10000): the batch at byte 10,000 ends
+at offset 109. The log file has 12,000 bytes. The broker reads the last 2,000 bytes, and finds two whole batches of
+1,000 bytes. If both batches match the indexes, the segment ends after the second batch. Otherwise, the broker checks
+the whole segment (scanning.py).
 
 Source: Kafka's `LogLoader`, `OffsetIndex.sanityCheck`.
 """

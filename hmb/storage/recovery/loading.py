@@ -30,17 +30,18 @@ For example, the manifest says that segment 200 follows segment 100. If segment 
 200 is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
-offset 220 were on disk. The process is killed. The effect of damage depends on its offset:
-- Offset 50 is in a closed segment. The broker checks the whole segment at the start only if the size or the
-  modification time of its files has changed. Otherwise the broker finds the damage when clients read it
-  (read_checks.py). The broker then repairs the damage.
-- Offset 210 is in the last segment, below the recovery point. The broker repairs the damage at the start.
+offset 220 were on disk. The process is killed. When the broker starts again, the effect of damage depends on its
+offset:
+- Offset 50 is in a closed segment. If the size or the modification time of the segment's files has changed, the broker
+  repairs the damage during the start. Otherwise, it finds and repairs the damage when clients read it (read_checks.py).
+- Offset 210 is in the last segment, below the recovery point. The broker repairs the damage during the start.
 - Offset 230 is in the last segment, above the recovery point. The log ends at 230.
 
-The broker rebuilds damaged indexes from the log. To restore the state of the producers, the broker loads the
-newest snapshot of this state, and adds the batches after the snapshot. To rebuild the transaction index of a
-segment, it must know which transactions were open at the beginning of the segment. In this case, it loads a
-snapshot from before the segment.
+The broker rebuilds damaged indexes from the log. To restore the state of the producers, the broker loads the newest
+snapshot of this state, and adds the batches after the snapshot.
+
+To rebuild the transaction index of a segment, the broker must know which transactions were open at the beginning of
+the segment. It therefore loads a snapshot that contains no batch of this segment.
 
 Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 """

@@ -1,4 +1,4 @@
-"""Read checks: a running broker notices that a client cannot read past a damaged batch.
+"""Finds damaged batches while the broker runs: it checks a batch that clients read repeatedly.
 
 In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only
 the client notices a batch with a wrong CRC. The client then fetches the same offset again and again. For the
@@ -9,10 +9,9 @@ at this offset before it sends the batch again. The broker also checks that the 
 batch is damaged or the file is too short, the log repairs the segment (repair.py), and the client gets the intact
 batches.
 
-If several reads begin at the same offset, the batch there is not always damaged, because several consumers can read the
-same log. So the broker does not check the batch at every read. It counts the reads at each offset, and checks the batch
-only at read number 2, 4, 8, 16, and so on. This finds every damaged batch that stops a client: the client fetches the
-batch again and again, so the broker soon checks it.
+If a client reads the same offset again and again, the batch at this offset may be damaged. But several consumers can
+also read the same offset of an intact log. So the broker counts the reads at each offset, and checks the batch only at
+read number 2, 4, 8, 16, and so on. A client that cannot continue repeats its read, so the broker soon finds the damage.
 """
 
 from __future__ import annotations

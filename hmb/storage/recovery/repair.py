@@ -100,11 +100,10 @@ class Repaired(NamedTuple):
 
 
 def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: Sequence[Segment]) -> Repaired:
-    """Repair a segment when the broker starts. Its beginning is intact, but bytes after it are damaged or missing.
+    """Repair a damaged segment when the broker starts. The first `segment.size` bytes of the file are intact.
 
-    The first `segment.size` bytes of the segment's file are intact. They contain the records below `end_offset`.
-    `segments` contains all segments of the log. If this function raises OSError, the broker tries the repair again
-    when it starts the next time.
+    These intact bytes contain the records below `end_offset`. `segments` contains all segments of the log. If the
+    function raises OSError, the broker tries the repair again at its next start.
     """
     search = HoleSearch(segment, synced, segments)
     holes = search.holes(segment.size, end_offset)
@@ -365,7 +364,7 @@ def report(segment: Segment, hole: Hole) -> None:
 
     - The original batch is restored, so no record is lost.
     - The end of the segment's file is missing. There are then no damaged bytes to copy.
-    - The log ends at the hole, and the bytes after that contain no whole batch.
+    - The log ends at the hole, and the rest of the file contains no whole batch.
 
     Raises OSError.
     """

@@ -31,17 +31,16 @@ no name. The other fields depend on the kind:
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
 Before the broker replaces or deletes a file, it writes an entry. For example, it writes a `forget` entry before
-it deletes a segment. In the opposite order, a crash could happen between the two steps. The next start would
-then report a lost segment. If two entries contradict each other, the later one is valid.
+it deletes a segment. If the broker deleted the segment first, it could crash before it wrote the entry. The next
+start would then report a lost segment. If two entries contradict each other, the later entry is valid.
 
 The broker appends records to the last segment of a partition, but it does not write a new entry into the manifest for
 each append. While the broker runs, and after a crash, this segment may therefore be larger than the size in its entry.
 When the broker stops properly, it writes an entry with the right size.
 
-After HMB has stopped, another broker, for example Kafka, can use the same directory. It does not update the manifest.
-At its next start, HMB notices this in the file `.kafka_cleanshutdown`: HMB and Kafka write different contents into
-this file when they stop. If the manifest is missing or out of date, HMB ignores it, and compares no files with it. If
-the manifest is damaged, HMB also ignores it, and logs the damage.
+After HMB has stopped, Kafka can use the same directory, but Kafka does not update the manifest. HMB notices this when
+it starts again: HMB and Kafka write different contents into the file `.kafka_cleanshutdown` when they stop. HMB ignores
+a manifest that is out of date or damaged. If the manifest is damaged, HMB also logs the damage.
 
 Source: the MANIFEST file of LevelDB.
 """

@@ -41,9 +41,10 @@ class OffsetCheckpoints:
         self._manifest = manifest
 
     def read(self, name: str) -> dict[TopicPartition, int]:
-        """Return the offsets in the file RECOVERY_POINTS or START_OFFSETS. Raises DataDirectoryError.
+        """Return the offsets in the checkpoint file `name`, which is RECOVERY_POINTS or START_OFFSETS.
 
-        If the file is missing or damaged, return an empty dict.
+        If the file is missing or damaged, return an empty dict. Raises DataDirectoryError if the operating system
+        cannot read the file.
         """
         path = self._directory / name
         try:

@@ -68,11 +68,10 @@ def rename_all(
     """Delete the logs in `names`: rename the directory of each log. The files are removed later.
 
     `names` maps each log to its topic id, which becomes part of the directory's new name. `logs` contains all open
-    logs. A rename can fail:
+    logs.
 
-    - If the rename of the topic's first log fails, the topic is not deleted.
-    - If a later rename fails, the topic is deleted anyway. The files of this log stay until the next start of the
-      broker.
+    If the first rename for a topic fails, the topic is not deleted. If a later rename fails, the topic is deleted,
+    but the directory with the old name stays until the next start of the broker.
     """
     result, deleted = Deletion([], {}), set[str]()
     for name, topic_id in names.items():

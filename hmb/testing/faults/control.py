@@ -17,9 +17,10 @@ A request that adds faults contains each fault as a JSON object. The object has 
     {"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}
     {"disk": "full"}
 
-The control port describes faults in its responses with the same JSON objects. If a fault has the key `api`, it changes
-requests of clients. The object of such a fault also has the key `count` in a response: the number of requests that the
-fault has changed so far. If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
+The responses of the control port describe faults as JSON objects with these keys. If a fault changes requests of
+clients, its object also contains `count`: the number of requests that the fault has changed so far.
+
+If a request to the control port is wrong, the response is one line: `{"error": "..."}`.
 
 The broker begins to record the requests of clients when a test first uses `/requests`. So a test sends
 `DELETE /requests` before its client starts, and `GET /requests` afterwards.

@@ -2,11 +2,11 @@
 
 Two modules put wrappers around handlers:
 
-- `requests.py` in this folder simulates faults. For example, its wrapper answers a request with an error.
-- `hmb/testing/request_record.py` records each request together with its response.
+- `requests.py` in this folder adds wrappers that simulate faults. For example, a wrapper answers with an error.
+- `hmb/testing/request_record.py` adds wrappers that record each request and its response.
 
-The wrapper that records is the outer one. So it records the response that the client receives, even if a
-simulated fault has changed the response:
+A handler can have two wrappers. The inner wrapper simulates faults. The outer wrapper stores each response as
+the client receives it, even if a simulated fault has changed the response:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 
 The broker's dispatcher looks up the handler of each API in a table. A test can replace a handler in this table

@@ -1,4 +1,4 @@
-"""Converts names, for example "JoinGroup" in a test, to the keys of APIs and to error codes."""
+"""Finds an API or an error code by its name. For example, "JoinGroup" becomes `ApiKey.JOIN_GROUP`."""
 
 from __future__ import annotations
 

@@ -114,11 +114,11 @@ def add_fault(faults: AllFaults, given: object) -> Fault | DiskFault:
 
 
 def corrupt(disk: DiskFaults, given: object) -> None:
-    """Damage the batch on the disk that contains a certain offset.
+    """Damage one batch on the disk. The object `given` contains an offset of this batch.
 
-    `given` is an object such as `{"topic": "orders", "partition": 0, "offset": 5}`. Raises FaultError if the object
-    is not valid, and BrokerNotRunning if the broker is not running. Raises KafkaError if the partition or the batch
-    does not exist.
+    For example, `given` is `{"topic": "orders", "partition": 0, "offset": 5}`. Raises FaultError if the object is not
+    valid, and BrokerNotRunning if the broker is not running. Raises KafkaError if the partition or the batch does
+    not exist.
     """
     if not isinstance(given, Mapping) or "topic" not in given:
         raise FaultError('the batch must be a mapping, for example {"topic": "orders", "offset": 5}')

@@ -86,10 +86,10 @@ class Fault:
 
     @property
     def needs_names(self) -> bool:
-        """Whether the fault must know all topics and partitions of a Fetch request.
+        """Whether the broker must know all partitions of a Fetch request to simulate this fault.
 
-        In a fetch session, a request names only the partitions that have changed. While a Fetch fault
-        for a client needs all names, the broker therefore uses no fetch session with this client.
+        A Fetch request in a fetch session names only the partitions that have changed. If this property is true, the
+        broker uses no fetch session with the clients of the fault.
         """
         return self.topic is not None or self.error is not None
 
@@ -141,9 +141,12 @@ class Faults:
         """Add a fault for requests of an API, and return it.
 
         The fault changes only requests that match `topic`, `partition` and `client_id`. If one of them is None, every
-        value matches. The fault begins with the matching request number `nth`, counted from 1. It changes at most
-        `times` requests (None: no limit). Raises FaultError if an argument is wrong, or if the arguments do not fit
-        together. These arguments set the effect:
+        value matches. With `nth=3`, for example, the fault does not change the first two matching requests. It changes
+        at most `times` requests (None: no limit).
+
+        Raises FaultError if an argument is wrong, or if the arguments do not fit together.
+
+        These arguments set the effect:
 
         - `error`: answer with this error code for the selected topics, and do not handle the request for these topics
         - `takes_effect`: handle the request normally, but answer with `error`
@@ -268,8 +271,8 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        # All topics get the error, but clients ignore a response that lists no brokers. So the broker's handler answers
-        # a request without topics, and its response lists the brokers.
+        # Clients ignore a Metadata response that lists no brokers. So the broker's handler answers a copy of the
+        # request that names no topics. The handler's response lists the brokers.
         rest = copy(request)
         rest.topics = []
     if rest is not None:

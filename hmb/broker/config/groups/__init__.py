@@ -8,7 +8,7 @@ Read in this order:
 1. `consumer.py`    consumer groups (KIP-848)
 2. `overrides.py`   the settings of a single group, which override the broker's settings
 
-A first reading can skip the other kinds of groups. They have the same form as consumer groups:
+The next three modules have the same form as `consumer.py`, so a new reader can skip them:
 - `classic.py`      groups of the classic protocol
 - `share.py`        share groups (KIP-932)
 - `streams.py`      streams groups (KIP-1071)

@@ -29,9 +29,8 @@ from hmb.protocol.errors import ErrorCode
 def offset_fetch(request: Any, context: RequestContext, access: Access, handle: Handle) -> Answer:
     """Require DESCRIBE on each group, and on each topic.
 
-    If the request names a group or a topic without this permission, the response contains an error for it. If the
-    request asks for all topics of a group, the response contains only the topics with this permission, and no
-    error.
+    If a client names a group or a topic that it may not describe, the response contains an error for this group or
+    topic. If the client asks for all topics of a group, the response leaves out the forbidden topics.
     """
     if not request.groups:
         if not access.may(Op.DESCRIBE, GROUP, request.group_id):

@@ -149,14 +149,13 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Find the list in a request that corresponds to a list in the response. Return the items of the request's list.
+    """Return the items of a request that a response answers one by one, or None if the request has no such items.
 
-    For example, a Produce request contains a list of topics, and the response contains one item for each of these
-    topics. `source` is the request, or a part of it. `item` is the class of the items in the response's list.
+    For example, the response to Produce contains one item for each topic of the request. `source` is the request,
+    or a part of it. `item` is the class of the response's items.
 
-    Two lists correspond if their items have a field with the same meaning, for example a topic's name. If several
-    lists in `source` correspond, the function returns the items of the first one. If no list corresponds, it
-    returns None.
+    The function returns the first list in `source` whose items share a field with `item`, for example the name of
+    a topic.
     """
     if not isinstance(source, Struct):
         return None

@@ -12,12 +12,13 @@ and the quota is 1,000 bytes/s. At this rate, 15,000 bytes take 15 s. The client
 4.5 s, the *throttle time*:
     throttle time = sum of the samples / quota - time that the samples cover
 
-*The bucket of tokens.* A bucket of tokens limits the creation and the deletion of partitions (KIP-599). A
-sliding window is not suitable for this, as an example shows. One request can create a topic with 1,000
-partitions. The broker must accept this request, even if the quota is only 10 partitions/s. At this quota, 1,000
-partitions take 100 s. But a sliding window would forget the request after 11 s, and the client could then
-create 1,000 more partitions. A bucket of tokens forgets nothing, so on average the client cannot exceed its
-quota.
+*The bucket of tokens.* A bucket of tokens limits the creation and the deletion of partitions (KIP-599). Each
+created or deleted partition takes one token, and the bucket gets new tokens at the rate of the quota. So on average,
+the client cannot exceed its quota.
+
+A sliding window is not suitable for partitions. For example, the quota is 10 partitions/s, and a client creates a
+topic with 1,000 partitions. At this quota, 1,000 partitions take 100 s. But a sliding window of 11 s would forget
+the request after 11 s, and the client could then create 1,000 more partitions.
 
 A bucket contains tokens, and each created or deleted partition takes one token. A client may take more tokens than the
 bucket contains. The client then has to wait until the number of tokens is no longer negative. The bucket gets new

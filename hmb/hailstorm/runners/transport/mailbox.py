@@ -7,9 +7,9 @@ their arrival. The mailbox holds at most CAPACITY `Payloads` objects.
 for example to pause. A `SaveNotice` reports that a save of the processor's state has ended. The processor takes notices
 before payloads. It therefore pauses at once, even if many payloads wait in the mailbox.
 
-Only a few notices can wait in a mailbox, so the mailbox needs no limit for them. A new master state replaces an older
-one in the mailbox, because a processor needs only the newest command. Until the topology starts again, a processor has
-at most one save in progress, and each save causes one notice.
+A mailbox needs no limit for notices, because only a few can wait in it. A new command (master state) replaces
+an older command in the mailbox. All other notices report that a save of the processor's state has ended. A
+processor has at most one save in progress, unless the topology restarts during a save.
 """
 
 from __future__ import annotations
