@@ -62,7 +62,7 @@ class Arrow(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The line of an arrow beside the boxes: sideways from a box to `x`, then up or down, then back to a box."""
+    """An arrow beside the boxes: it leaves a box sideways, goes up or down at `x`, and enters a box sideways."""
 
     arrow: Arrow
     x: float

@@ -68,11 +68,9 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call of a function.
 
-    The field `watched` describes the called function. The fields `lane`, `caller` and `text` contain finished texts
-    for the drawing.
-
-    For example, `watched.text` can be a function. In this case, the field `text` contains the value that
-    `watched.text(variables)` returned, where `variables` are the local variables of the recorded call.
+    The field `watched` describes the called function. In `watched`, the fields `lane`, `caller` and `text` can be
+    texts, or functions that make a text from the local variables of the call. The fields of an `Event` always
+    contain the texts.
     """
 
     moment: float  # seconds since a moment that is the same for all events
