@@ -199,23 +199,23 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-In the JoinGroup tour, a new member sends JoinGroup twice. The first request ends with step 5: the response
-contains a member id. The second request contains this id. It passes through steps 1 to 4 again, and continues
-with step 6.
+In the JoinGroup tour, a new member sends two JoinGroup requests. The broker handles the first request in steps
+1 to 5, and the response contains a new member id. The second request contains this member id. The broker
+handles the second request in steps 1 to 4, and then continues with step 6.
 
 The state machine of a group sends no responses and writes no records. It only adds them to two lists. After
-each step of the state machine, `GroupRunner._carry_out_effects` calls the method `tick`, which acts on
-deadlines that have passed. This method can also add responses and records. Then `_carry_out_effects` passes the
-responses to the waiting threads. It adds the records to the queue of the journal, the topic that stores the
-coordinator's state.
+each step, `GroupRunner._carry_out_effects` calls `tick`, which can add more of them if a deadline has passed.
+
+`GroupRunner._carry_out_effects` then empties the two lists. It passes the responses to the waiting threads, and
+adds the records to a queue. `Journal.write` writes the queued records to the topic `__consumer_offsets`.
 
 In step 18 of the JoinGroup tour (the list above), `Rebalance._store` creates a `Write`
 (`coordinator/group.py`). A `Write` contains a record and a function `on_stored`. Here, the record contains the
 assignment. In step 20, the journal writes the record. `GroupRunner._store_records` then takes the group's lock
 and calls `on_stored`, which calls `Rebalance._assign` (step 21).
 
-The JoinGroup tour (the list above) names one function in each step. Each step also uses functions of other modules.
-Open these modules only if you want to see the details:
+The JoinGroup tour (the list above) names one function in each step. The next list names other functions that
+take part in these steps. You do not need them when you read the code for the first time:
 - Step 2, `GroupCoordinator.join`: `check_memory` limits the memory of all members (`coordinator/member_memory.py`).
   `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
   `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
@@ -228,16 +228,16 @@ Open these modules only if you want to see the details:
 - Step 4, `ClassicGroup.join`: `protocols_of` reads the member's protocols from the request
   (`coordinator/classic/members.py`). The members and the queues are fields of `ClassicState`
   (`coordinator/classic/state.py`).
-- Step 5, `ClassicGroup._join_first`: `requests_member_id` checks whether the client knows the error MEMBER_ID_REQUIRED
-  (`coordinator/classic/older_clients.py`). The new id is stored in `PendingMembers`
-  (`coordinator/classic/pending_members.py`). A first reading can skip `replace_member`, which handles the restart of a
-  static member (`coordinator/classic/static_members.py`).
+- Step 5, `ClassicGroup._join_first`: `requests_member_id` checks whether the client knows the error
+  MEMBER_ID_REQUIRED (`coordinator/classic/older_clients.py`). The new id is stored in `PendingMembers`
+  (`coordinator/classic/pending_members.py`). The function `replace_member` handles the restart of a static
+  member (`coordinator/classic/static_members.py`).
 - After step 6, `ClassicGroup._add`: `Rebalance.start` calls `Rebalance.prepare` (step 7) if no rebalance is running.
   The table of state changes is in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
-- Step 7, `Rebalance.prepare`: `InitialDelay` sets the deadline at which the wait ends
-  (`coordinator/classic/initial_delay.py`). With the default settings, a new group waits 3 s for further members. The
-  timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake` (step 8), which runs a step without a request.
-  After it, `_carry_out_effects` calls `ClassicGroup.tick` (step 9).
+- Step 7, `Rebalance.prepare`: the group waits for its members. In an empty group, `InitialDelay` sets the end
+  of this wait (`coordinator/classic/initial_delay.py`). By default, a new group waits 3 s for further members.
+  The timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake` (step 8). `wake` calls
+  `GroupRunner.step`, which calls `GroupRunner._carry_out_effects`. It calls `ClassicGroup.tick` (step 9).
 - After step 10, `Rebalance.tick`: `Rebalance._on_join_deadline` extends the initial delay, or removes late members. In
   a later rebalance, the group usually does not wait until the deadline. When the last member joins, `Rebalance.start`
   calls `Rebalance.complete_join_if_all_joined`, which calls `Rebalance._complete_join` (step 11).

@@ -55,7 +55,7 @@ class Column:
     digits: int = 1  # the number of digits after the decimal point, if the table shows no range
 
     def value(self, sample: Sample) -> float:
-        """Return a sample's figure for this column, in the column's unit, or NaN if the sample lacks this figure."""
+        """Return the sample's value for this column, in the column's unit. Return NaN if the value is missing."""
         divisor = float(sample.parameters.get(self.per, math.nan)) if self.per else 1.0
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 
@@ -150,7 +150,7 @@ class SampleView:
     ) -> Distribution | None:
         """Divide the values of one broker or client by the values of another. Return one ratio for each round.
 
-        In a round, each broker or client runs once. The dict `contestants` maps their names to their runs. The function
+        The dict `contestants` maps each broker or client to its runs of one task, one run for each round. The function
         divides the values of `name` by the values of `reference`, for example records/s. `column` selects these values.
         Return None if both names are equal, or if no round has a ratio.
         """
@@ -183,8 +183,8 @@ class SampleView:
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
         """Return a list with the table of the ratios, or an empty list if the view compares nothing.
 
-        The table compares, for example, HMB with Kafka. A ratio is HMB's rate divided by Kafka's rate. The table shows
-        the median, the lowest and the highest ratio of all tasks (`cells`).
+        The table compares, for example, HMB with Kafka. A ratio is HMB's rate divided by Kafka's rate. Each task (cell)
+        counts with the median of its rounds. The table shows the median, the lowest and the highest of these medians.
 
         With at least five rounds (ROUNDS_FOR_VERDICT), the table names the tasks in which HMB was better than Kafka in
         every round, and the tasks in which HMB was worse in every round.

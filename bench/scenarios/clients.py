@@ -272,7 +272,7 @@ def chosen_clients(
 ) -> list[LibraryClient]:
     """Return the clients that the user has chosen.
 
-    To compare two installations of HMB, return HMB's clients once for each.
+    With `versus`, return only HMB's clients: each client once for this HMB, and once for the installation `versus`.
     """
     clients = [each for each in (*PRODUCERS, *CONSUMERS) if only in (None, each.action)]
     if parts:
@@ -329,8 +329,8 @@ def command(
 
     All clients run alternately, at first with HMB's broker and afterwards with Kafka 4.3.0.
 
-    With --versus CHECKOUT, only HMB's clients run. CHECKOUT is a directory with another version of HMB. Its
-    clients and the clients of the installed version use the same brokers.
+    With --versus CHECKOUT, only HMB's clients run: the clients of this HMB, and the clients of the HMB that is
+    installed in CHECKOUT. All of them use the same brokers.
     """
     settings = ClientSettings(acks, linger_ms, batch_size)
     other = versus if isinstance(versus, peers.Installation) else None

@@ -1,7 +1,7 @@
 """Measures the throughput of a broker with many connections and partitions, compared with one connection.
 
 These commands are examples:
-    hmb bench connections                                    # by default, one partition for each connection
+    hmb bench connections                                    # 1, 10, 100, 1000 connections, 1 partition each
     hmb bench connections --counts 1,1000 --partitions 2000  # 1 and 1000 connections, always 2000 partitions
 
 Each connection sends Produce requests with acks=1. A request contains one batch. Five requests of a connection are in
@@ -51,11 +51,11 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The tables of `SampleView`, and a table that compares many connections with few connections.
+    """The tables of `SampleView`, and a table that compares each number of connections with the first number.
 
     By default, the benchmark runs with 1, 10, 100 and 1,000 connections. The additional table divides the rates
-    with 10, 100 and 1,000 connections by the rate with 1 connection. If the user chooses 5, 20 and 80 connections,
-    the table divides by the rate with 5 connections.
+    with 10, 100 and 1,000 connections by the rate with 1 connection. With the option `--counts 20,5,80`, the
+    table divides by the rate with 20 connections, the first number in the list.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:

@@ -9,8 +9,9 @@ The benchmark measures the memory of a broker as follows. HMB's producer sends o
 new topic. HMB's consumer reads the records, and the benchmark deletes the topic. For each further gigabyte, the
 benchmark repeats these steps with a new topic.
 
-All brokers run with their default settings, except for two settings: `group.initial.rebalance.delay.ms` is 0, and
-`log.segment.delete.delay.ms` is 1000. The dict `COMPARABLE_SETTINGS` in `peers/broker_process.py` contains both.
+When the benchmark measures a broker, HMB runs with its default settings, except for two settings:
+`group.initial.rebalance.delay.ms` is 0, and `log.segment.delete.delay.ms` is 1000. Kafka gets the same two
+values. The dict `COMPARABLE_SETTINGS` in `peers/broker_process.py` contains both.
 
 In the table, "idle" is the memory that a broker uses directly after its start.
 

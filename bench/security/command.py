@@ -73,8 +73,9 @@ VIEWS = {
 class SecurityView:
     """The tables of the benchmark `security`.
 
-    The first table shows the rates of HMB and Kafka over TLS. The second table shows their processor time for a
-    login. The last table compares HMB's results with goals, for example at most 2 ms for a login.
+    One table shows the rates of HMB and Kafka over TLS, and one shows their processor time for a login. If Kafka is
+    measured, a table of ratios follows each of them. The last table compares HMB's results with goals, for example
+    at most 2 ms for a login.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:

@@ -3,14 +3,14 @@
 HMB repeats the benchmarks of the thesis. The tables contain the measured rates, ratios and costs, and HMB's
 goals.
 
-A *scenario* is a pair of a producer and a broker. In scenario 1, the producer and the broker come from Kafka. In
-scenario 4, the producer and the broker come from HMB.
+A *scenario* is a pair of a producer and a broker. In scenario 1, the producer and the broker come from Kafka.
+In scenario 4, the producer and the broker come from HMB.
 
-The tables show a *ratio* for each of the other scenarios: the rate of the scenario divided by the rate of scenario 1.
-Both rates come from the same round.
+For each of the scenarios 2 to 4, the tables show a *ratio*: the rate of the scenario divided by the rate of
+scenario 1. Both rates come from the same round.
 
-For each release of Kafka, a table shows the ratios. In scenarios 1 to 3, Kafka's programs come from this release.
-Scenario 4 contains no program of Kafka, so its rate is compared with scenario 1 in each table.
+For each release of Kafka, a table shows the ratios. In scenarios 1 to 3, Kafka's programs come from this
+release. Scenario 4 contains no program of Kafka, so its rate is compared with scenario 1 in each table.
 
 The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
 that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one

@@ -21,11 +21,12 @@ translates the offsets of consumer groups and share groups.
 For example, a partition has the records 100 to 149, and a group has the committed offset 120. The restored partition
 has the records 0 to 49, and the group gets the offset 20.
 
-For a share group, a backup contains only the start offset of each partition. For example, the start offset is 20, and
-the group has already processed the record at offset 22. The backup does not show that this record is processed.
+For a share group, a backup contains only the start offset of each partition. For example, the start offset is
+20, and the group has already processed the record at offset 22. The backup does not show that this record is
+processed.
 
-After a restore, the share group therefore receives the record at offset 22 again. `hmb restore` cannot mark the record
-as processed, because Kafka's protocol has no request for this purpose.
+After a restore, the share group therefore receives the record at offset 22 again. `hmb restore` does not mark
+the record as processed. In Kafka, only brokers send the request for this purpose, WriteShareGroupState.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

@@ -38,8 +38,8 @@ def command(
     """Copy TOPICS to PATH, with the settings of the topics and the offsets of all groups that read them.
 
     Without TOPICS, copy all topics. A new backup needs a PATH that does not exist yet. If PATH ends in .tar, the
-    backup is one file. Otherwise, it is a directory. Clients can use the broker during the backup. The backup
-    contains no records that arrive after the command has begun. `hmb restore` reads the backup.
+    backup is one file. Otherwise, it is a directory. Clients can use the broker during the backup. The command
+    first reads the end of each partition, and copies no later records. `hmb restore` reads the backup.
 
     --verify checks an existing backup, and needs no broker. The exit code is 5 if a file is damaged or missing.
     """

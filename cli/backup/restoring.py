@@ -51,7 +51,7 @@ class RestoredPartition(NamedTuple):
 def check_target(admin: Admin, contents: BackupContents) -> None:
     """Check that a restore changes no existing topic and no active group of the target cluster.
 
-    Raises CliError if a topic of the backup already exists in the target cluster, or if a group of the backup has
+    Raises CliError if a topic in `contents` already exists in the target cluster, or if a group in `contents` has
     members in the target cluster.
     """
     existing = {topic.name for topic in admin.list_topics(internal=True)}

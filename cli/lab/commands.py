@@ -292,7 +292,7 @@ def grade(ctx: click.Context, folder: Path, as_csv: bool) -> None:
     students.
 
     If at least one student has an answer.py for a lab, every student must have an answer.py for this lab. The
-    command prints a line for each missing answer.py, and then ends with the exit code 1.
+    command prints a line for each missing answer.py. The exit code is 1 if one is missing.
     """
     try:
         found = grading.submissions(folder)

@@ -8,7 +8,8 @@ reads an error message for this requirement. These are the limits:
   timer cannot interrupt a long call of C code
 - memory: above 2 GB, Python raises MemoryError (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
-- threads: at most 128 threads and processes (RLIMIT_NPROC); the user root has no such limit
+- threads: the answer can start at most 128 threads and processes (RLIMIT_NPROC, only on Linux); the user root
+  has no such limit
 - processes: the answer and its forks can start at most 100 processes; an audit hook (PEP 578) checks this, also
   for the user root
 - folders: the answer can change files only in the folder of the check; a second audit hook checks this
@@ -206,7 +207,8 @@ def failed_call(error: BaseException) -> str:
       function. In the example above, the check called the student's function `lookup`.
     - If the check's own code raised the exception, the text contains the failed expression of the check. For
       example, the student's function returned None, and the check used None as a list.
-    - If the traceback contains no line of the check, the text is empty.
+    - If the traceback contains no line of the check, the text is empty. It is also empty if the check ran the
+      student's code without a call, for example in `a + b`.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]
@@ -296,7 +298,7 @@ def running_threads() -> int:
 
 
 def limit(folder: Path) -> None:
-    """Limit the student's code in this process. For example, it can change files only in `folder`."""
+    """Limit the student's code in this process and its forks. For example, it can change files only in `folder`."""
     for what, value in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE_SIZE), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(what, (value, value))
     if sys.platform == "linux":

@@ -194,8 +194,8 @@ def fetch_state(url: str, seconds: int = 0) -> State:
     If `seconds` is not 0, the function also fetches the slowest requests that the broker has already recorded. If
     only this part fails, `state["missing"]` contains the reason.
 
-    After the call, the broker continues to record requests for at least `seconds` seconds. A later call can fetch
-    them.
+    The broker then records requests for at least `seconds` more seconds. A number above 600 counts as 600. A later
+    call can fetch these requests.
     """
     state: State = _get_json(url)
     if seconds:

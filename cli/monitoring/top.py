@@ -58,7 +58,7 @@ def command(view: str, interval: float, once: bool, source: StateSource, as_json
     a group are its members, and the details of an API are its slowest requests.
 
     With --once --json, the command prints one JSON object for each row. The field `opened` contains the details of
-    the row.
+    a partition, a group or an API.
     """
     if as_json and not once:
         raise click.UsageError("--json prints one measurement: add --once")

@@ -7,9 +7,6 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-To find the trend of a lag, the module compares each sample of the lag with each later sample. A pair counts as
-+1 if the later lag is greater, and as -1 if the later lag is smaller. The sum of these numbers shows the trend.
-
 If the lag is steady, its samples are in random order. The sum is then near 0, but rarely exactly 0. For five
 samples in random order, the standard deviation of the sum is 4.1.
 

@@ -1,8 +1,8 @@
 """`hmb ui`: print the link to the page of a running broker, and open it in a browser.
 
 A broker of HMB that was started with `--ui` serves a page that shows its state. Other brokers, such as Apache
-Kafka, have no page. If the user names such a broker with the option -b, `hmb ui` serves a page itself until Ctrl-C.
-This page shows what the APIs of the broker report.
+Kafka, have no page. If the user names a broker with the option -b, `hmb ui` therefore serves a page itself
+until Ctrl-C. This page shows what the APIs of the broker report.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ consume` prints these records only after the poll, and Ctrl-C or a closed pipe c
 are printed. `GroupCommits` therefore commits the offsets of a poll only after all records of the poll were printed.
 `GroupCommits` commits every five seconds, before partitions are revoked, and at the end of the command.
 
-For example, a poll returns the records at offsets 40 to 49. `hmb consume` writes these records to a pipe, but
-the program that reads the pipe exits before it has read all of them. `hmb consume` does not know which records
-the program has read. `GroupCommits` therefore commits no offset of this poll. The next member of the group
-reads the records again, from offset 40.
+For example, a poll returns the records at offsets 40 to 49. While `hmb consume` writes these records to a pipe,
+the program that reads the pipe exits, so the write fails. `hmb consume` does not know which records the program
+has read. `GroupCommits` therefore commits no offset of this poll. The next member of the group reads the
+records again, from offset 40.
 """
 
 from __future__ import annotations

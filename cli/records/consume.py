@@ -130,8 +130,8 @@ class ReadProgress:
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
     """Open a consumer, and close it at the end of the `with` block.
 
-    If the consumer is a member of a group, it commits the offsets of the printed records at the end of the block,
-    and then leaves the group. It does so even if the block raises an error.
+    At the end of the block, a member of a group commits the offsets of the printed records, and then leaves the
+    group. It does so even if the block raises an error. With `enable.auto.commit=false`, it commits nothing.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
@@ -183,9 +183,9 @@ def _copy(
 ) -> None:
     """Print the records that `consumer` reads, until the limit of an option is reached.
 
-    Three options set a limit:
+    These options set a limit:
 
-    - `-o FROM:TO`: the command reads each partition only up to TO.
+    - `-o FROM:TO`, `--exit`, `--tail`: the command reads each partition only up to an end.
     - `--count`: the command prints at most this number of records.
     - `--timeout-ms`: the command ends if no record arrives for this number of milliseconds.
     """

@@ -261,7 +261,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
 def consume_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of `hmb consume` to the function of a command.
 
-    When the command runs, Click calls this function with one keyword argument for each option. The function can
-    create a `ConsumeOptions` object from these arguments, because they have the names of its fields.
+    When the command runs, the function receives one keyword argument for each field of `ConsumeOptions`. It can
+    create a `ConsumeOptions` object from these arguments.
     """
     return with_options(command, OPTIONS)

@@ -10,10 +10,10 @@ what to do. These are the exit codes:
     5    damage: a file or a record is damaged
     130  interrupted by Ctrl-C
 
-If a user can cause or repair an error, `report` prints one line for it. For any other exception, Python prints a
-traceback and a note that `report` has added. The note begins with the words "If your own code has not raised this
-error", because `hmb hailstorm` runs code of the user. An OSError gets no note, because its cause can be outside of
-HMB, for example a full disk.
+If a user can cause or repair an error, `report` prints one line for it. For any other exception, Python prints
+a traceback and a note that `report` has added. The note says that the error is a bug in HMB if the user's own
+code has not raised it. For example, `hmb hailstorm` runs code of the user. An OSError gets no note, because its
+cause can be outside of HMB, for example a full disk.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def unknown_escape(escape: str) -> str:
-    """Return the error message for an unknown escape. `escape` is the text after the backslash."""
+    """Return the error message for an unknown escape. `escape` is the character after the backslash."""
     return rf"'\{escape}' is not an escape; the escapes are \t, \n, \r, \0, \xHH, \\"
 
 

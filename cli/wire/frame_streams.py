@@ -197,11 +197,11 @@ class _FrameStream(ABC):
         `wire` contains the bytes of the frame. If the frame has more than MAX_KEPT bytes, `wire` contains only its
         first MAX_KEPT bytes.
 
-        For a response that contains addresses of brokers, this method changes the addresses in the returned bytes. The
-        stream then passes on the returned bytes (`_is_held`).
+        If `_is_held` is true, the frame is a response that contains addresses of brokers. This method may change the
+        addresses in the returned bytes, and the stream passes on the returned bytes.
 
-        The stream passes on the bytes of any other frame as soon as they arrive, before it calls this method. It
-        ignores the bytes that this method returns for them.
+        The stream passes on any other frame without waiting for its end. It ignores the bytes that this method returns
+        for such a frame.
         """
 
 

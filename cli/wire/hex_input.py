@@ -1,6 +1,6 @@
 """Read bytes from binary data, from hexadecimal digits, or from a hex dump.
 
-The text input must have one of these forms. The right column describes the form, or names the programs that
+Text input can have one of these forms. The right column describes the form, or names the programs that
 print it:
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
@@ -48,8 +48,8 @@ class HalfByte(HexError):
 def read_bytes(data: bytes) -> list[bytes]:
     """Decode the input `data` (hexadecimal digits, a hex dump or binary data), and return its bytes.
 
-    A hex dump can contain several blocks of bytes. Each block is one item of the returned list. Binary data is
-    returned unchanged, as the only item.
+    A hex dump can contain several blocks of bytes. Each block is one item of the returned list, but the contents of
+    TCP packets are joined (`_tcp_streams`). Binary data is returned unchanged, as the only item.
 
     Raises HexError if the input is text but contains neither valid digits nor a valid dump.
     """

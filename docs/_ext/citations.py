@@ -80,7 +80,7 @@ def _is_inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 
 
 class KipList(SphinxDirective):
-    """The directive `kips`: lists the number and the title of each proposal in `kips.py`, with a link."""
+    """The directive `kips`, which shows a list with a link to each proposal (KIP) in `kips.py`."""
 
     def run(self) -> list[nodes.Node]:
         items = nodes.bullet_list()

@@ -9,9 +9,8 @@ For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines
     group.consumer.
     heartbeat.interval.ms
 
-By default, this module allows line breaks only in code with a word of more than 30 characters. Another
-extension can add the class `divided` to a shorter piece of code. This module then allows line breaks in the
-shorter piece of code, too.
+This module allows line breaks in code that contains a word of more than 30 characters. To allow line breaks in
+other code, an extension of Sphinx adds the CSS class `divided` to this code.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ PLACE = re.compile(r"(?<=[a-zA-Z0-9)][./_])(?=\w{4})|(?<=::)(?=\w)")  # where a 
 
 
 def divide_long_words(_app: Sphinx, doctree: nodes.document, _page: str) -> None:
-    """Allow line breaks in each piece of code that contains a long word, or has the class `divided`.
+    """Allow line breaks in each piece of code that contains a word of more than 30 characters.
 
-    A word is long if it has more than 30 characters.
+    The function also allows line breaks in code with the CSS class `divided`.
     """
     for code in list(doctree.findall(nodes.literal)):
         text = code.astext()

@@ -40,9 +40,10 @@ def as_markdown(docstring: str) -> str:
 
 
 def part_of(text: str, start_at: str, end_before: str) -> str:
-    """Return the part of a text from `start_at` to `end_before`.
+    """Return the part of `text` that begins with the string `start_at` and ends before `end_before`.
 
-    If `start_at` is "", the part begins at the beginning of the text. If `end_before` is "", it ends at the end.
+    If `start_at` is "", the part begins at the beginning of the text. If the string `end_before` is "", the part
+    ends at the end of the text.
     """
     begin = text.index(start_at)
     return text[begin : text.index(end_before, begin) if end_before else None]
@@ -148,7 +149,7 @@ def process_signature(
 
 
 def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:
-    """Double each backslash in the help text of a command. reStructuredText does not show a single backslash."""
+    """Double each backslash in the help text of a command: reStructuredText shows two backslashes as one."""
     lines[:] = [line.replace("\\", "\\\\") for line in lines]
 
 

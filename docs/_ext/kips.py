@@ -1,8 +1,8 @@
 """Makes the web address of each Kafka Improvement Proposal (KIP) that HMB cites.
 
-In Kafka's wiki, the address of a KIP's page contains the number and the title of the KIP. To make links, this module
-therefore stores the titles. The addresses of a few pages contain only a number that the wiki has given to the page. For
-these pages, the module stores this number, too.
+In Kafka's wiki, the address of a KIP's page usually contains the number and the title of the KIP. To make links, this
+module stores the titles. The addresses of five KIPs contain a page number instead, for example 65868090 for KIP-79.
+The module stores these page numbers, too.
 """
 
 from __future__ import annotations

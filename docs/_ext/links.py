@@ -15,7 +15,8 @@ usually contains the last day on which the other site answered. The command `mak
 and writes the file.
 
 The command `make links` opens each link. If the linked site answers, the command writes the current date into
-`links.txt`. If the linked site has never answered, the file keeps the date of the first attempt.
+`links.txt`. If the site has never answered, `links.txt` contains the date on which `make links` first tried to
+open the link.
 
 If a link is new on a page, and `links.txt` does not contain it yet, the table of links shows the day of the
 build.

@@ -13,9 +13,9 @@ A page uses the three directives of this module as in these examples:
 The directive `measured` shows the same tables as the command `hmb bench show`. The directive `measured-plot`
 shows the same charts as the command `hmb bench plot`.
 
-The argument of `measured` and of `measured-plot` is the name of a file in bench/results, or the name of a benchmark,
-for example `growth`. For the name of a benchmark, the directive uses the newest result file of this benchmark. If no
-result file exists yet, the page states this instead of showing results.
+The argument of the directives `measured` and `measured-plot` is the name of a file in bench/results, or the name of a
+benchmark, for example `growth`. For `growth`, the directive shows the newest result file of this benchmark. If the
+benchmark has no result file yet, the page states this.
 
 Below the tables or charts, a caption names the result file, the command, the commit and the machine.
 
@@ -57,8 +57,8 @@ class Results(SphinxDirective, ABC):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # Build this page again in each build of the documentation, so that it shows the newest results. Sphinx does
-        # this if a page depends on a folder, because Sphinx treats every folder as changed.
+        # This page depends on the folder RESULTS. Sphinx treats every folder as changed, so each build of the
+        # documentation builds this page again. The page therefore shows the newest results.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:
@@ -100,7 +100,7 @@ class MeasuredPlot(Results):
 
 
 class ThesisFigures(SphinxDirective):
-    """The directive `thesis-figures`, which shows the results in the bachelor thesis as tables."""
+    """The directive `thesis-figures`, which shows tables with benchmark results of the bachelor thesis."""
 
     def run(self) -> list[nodes.Node]:
         for module in (cells, thesis_tables):

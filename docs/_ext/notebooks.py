@@ -68,10 +68,10 @@ def add_note(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def describe_plots(app: Sphinx, document: nodes.document) -> None:
-    """Add the sentences that describe a plot to the image of the plot, for each plot of a lab page.
+    """Give each plot of a lab page a text alternative: the sentences of the page that describe the plot.
 
-    The sentences become the attribute `alt` of the image. A screen reader reads them aloud to a blind person. If no
-    sentence of the page describes a plot, log a warning.
+    The sentences become the attribute `alt` of the plot's image. A screen reader reads this attribute aloud to a
+    blind person. If no sentence describes a plot, log a warning.
     """
     if not LAB_PAGE.fullmatch(app.env.docname):
         return

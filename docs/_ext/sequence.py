@@ -38,7 +38,10 @@ class Lane(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the drawing: a message or a note. The source and the target of a note are the same lane."""
+    """A row with a message from the participant number `source` to the participant number `target`.
+
+    If both numbers are equal, the row is a note about this participant.
+    """
 
     source: int
     target: int
@@ -81,7 +84,7 @@ class Sequence:
         self._rows.append(Row(self._numbers[source], self._numbers[target], text, tone, dashed))
 
     def note(self, lane: str, text: str, *, tone: Tone | None = None) -> None:
-        """Add a note: a row with a text about one participant. Without `tone`, the note has the color of the lane."""
+        """Add a text about the participant `lane`. Without `tone`, the text has the participant's color."""
         number = self._numbers[lane]
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 

@@ -158,10 +158,10 @@ def _route(arrow: Arrow, x: float) -> Route:
 
 
 def _around(drawing: Drawing, route: Route, edge: float, routes: list[Route]) -> None:
-    """Draw an arrow and its number to the left or to the right of the column of boxes.
+    """Draw the arrow of a state change beside the boxes, with the number of the state change.
 
-    The number `edge` is the x coordinate at which the arrow touches the boxes. The list `routes` contains the lines
-    of all arrows on the same side of the boxes as this arrow.
+    The parameter `edge` is the x coordinate at which the arrow touches the boxes. The list `routes` contains all
+    arrows on this side of the boxes.
     """
     arrow, x, begin, end = route
     drawing.arrow((edge, begin), (x, begin), (x, end), (edge, end))

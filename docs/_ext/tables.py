@@ -13,9 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class TableDirective(SphinxDirective):
-    """A directive whose argument is the Python name of a table.
+    """A directive whose argument names a table, for example `hmb.spark.option_names:SOURCE_OPTIONS`.
 
-    When the module that defines the table changes, Sphinx builds the page again.
+    If the file of this module changes, Sphinx builds the page with the directive again.
     """
 
     required_arguments = 1

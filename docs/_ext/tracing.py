@@ -1,8 +1,8 @@
-"""Records which functions HMB calls in a real run. A drawing can then show these calls.
+"""Records calls of HMB's functions during a real run. A drawing can then show these calls.
 
-A drawing shows the calls of some functions of HMB. For each of these functions, the program that makes the
-drawing creates a `Watched`. `traced` records the calls of the functions by the current thread, and by all
-threads that start inside the `with` block. `add_calls` then adds the recorded calls to `sequence`, the drawing:
+To draw the calls of some functions of HMB, a program creates a `Watched` for each function. It then runs HMB
+inside `with traced(watched)`, which records the calls. Finally, `add_calls` adds the recorded calls to the drawing
+`sequence`:
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),
@@ -48,10 +48,10 @@ class Watched(NamedTuple):
     - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
     show the call.
     - `text` is the text of the arrow.
-    - `caller` is the name of the participant that makes the call. The field has no effect if another recorded
-    function makes the call.
-    - `reply` is the text of a second arrow. It shows the return of the function, and points to the lane of the
-    caller. If `reply` is empty, the drawing has no second arrow.
+    - `caller` is the name of the participant that makes the call, for example "producer". If another recorded
+    function makes the call, the arrow begins at the lane of that function instead.
+    - `reply` is the text of a second arrow, which shows the return of the function. This arrow points to the lane
+    of the caller. If `reply` is empty, the drawing has no second arrow.
     - `waits` is true if the drawing shows that the caller waits. A bar on the caller's lane then lasts from the
     call to the return.
     """
@@ -84,7 +84,7 @@ class Event(NamedTuple):
 
 @contextmanager
 def traced(watched: Iterable[Watched]) -> Iterator[list[Event]]:
-    """Record the calls of this thread, and of all threads that start inside the `with` block."""
+    """Record the calls of `watched` functions in this thread and in threads started in the `with` block."""
     by_code = {inspect.unwrap(each.function).__code__: each for each in watched}
     events: list[Event] = []
 
@@ -128,16 +128,17 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     """Add an arrow to the drawing for each recorded call.
 
-    Each participant of the drawing, for example a broker, has a vertical line, its lane. Each recorded function
-    belongs to a participant. The arrow of a call ends at the lane of the called function.
+    Each participant of the drawing, for example a broker, has a vertical line, its lane. The arrow of a call ends
+    at the lane of the called function.
 
-    The event of a call has a field `caller`. Three rules determine the lane at which the arrow begins:
+    The arrow begins at one of three lanes:
     - If another recorded function makes the call, the arrow begins at the lane of that function.
-    - Otherwise, the arrow begins at the lane that the field `caller` names.
-    - If the field `caller` is empty, the arrow begins at the lane of the first recorded function that the calling
-      thread has called.
+    - Otherwise, the arrow begins at the lane `event.caller`, for example "producer".
+    - If `event.caller` is empty, the arrow begins at the lane of the recorded function that the thread
+      called first.
 
-    If an arrow would begin and end at the same lane, the drawing shows the text of the call on this lane instead.
+    If an arrow would begin and end at the same lane, the drawing shows the text of the call on this lane
+    instead.
     """
     threads: dict[str, _Thread] = {}
     for event in events:

@@ -187,9 +187,9 @@ class Log:
         return self._flush_if_many(self._append_messages(records, config, append_time, now))  # messages v0 or v1
 
     def append_from_coordinator(self, batch: RecordBatch) -> LogAppendInfo:
-        """Append a batch of the broker itself. On a full disk, use the reserved space that a failed append has freed.
+        """Append a batch that the broker itself has created, for example a batch of committed offsets.
 
-        The log checks only the size of the batch, and does not change its timestamps. Raises the errors of `append`.
+        The log does not check the records, and tries to write even if the disk is full. Raises the errors of `append`.
         """
         check_size(batch, self.config)
         return self._flush_if_many(self.append_prepared(batch, NO_TIMESTAMP, self.clock()))

@@ -59,13 +59,13 @@ state after all batches below `<offset>`:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-As in Kafka, the timestamp of a producer is the greatest timestamp in its last batch. If its last write is a
-marker, it is the time in this marker. Snapshots and the response to DescribeProducers contain this timestamp, and
-not the time of the append. They also contain the producer's last sequence number, and snapshots contain its last
-offset. Both numbers are -1 if the producer has written no batch with its newest epoch. The offset delta is the
-last offset minus the first offset of the producer's last batch. The coordinator epoch comes from the producer's
-last marker. With it, the log refuses later markers of an outdated transaction coordinator. The first offset of the
-current transaction is -1 if the producer has no open transaction.
+A snapshot contains the id and the epoch of each producer, and these values:
+- The timestamp: the greatest timestamp in the producer's last batch, or the time in its last transaction marker
+  if the marker is newer. As in Kafka, it is not the time of the append.
+- The last sequence number and the last offset: both are -1 if the producer has no batch with its newest epoch.
+- The offset delta: the last offset minus the first offset of the producer's last batch.
+- The coordinator epoch of its last marker. The log refuses later markers with an older coordinator epoch.
+- The first offset of its current transaction: -1 if the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """

@@ -175,7 +175,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Plan the first run of each periodic task in an advance by `length` ms. Return a heap, sorted by time."""
+        """Return a heap with the first planned run of each periodic task. The clock will move by `length` ms."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:

@@ -11,7 +11,7 @@ COUNT_OF_PARTITIONS = 4
 
 
 def offsets() -> Drawing:
-    """Draw a partition with a committed offset, a position, the log end offset, and the lag between them."""
+    """Draw a partition and the lag of a consumer: the log end offset minus the committed offset."""
     drawing = Drawing(
         640,
         230,

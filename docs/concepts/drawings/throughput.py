@@ -13,7 +13,7 @@ COUNTS = (1, 2, 5, 10, 50, 100)
 
 
 def bytes_of_record(count: int) -> float:
-    """Return the size of a batch of `count` records in bytes, divided by `count`."""
+    """Return the mean number of bytes per record in an encoded batch of `count` records."""
     batch = encode_batch([Record(timestamp=number, value=VALUE) for number in range(count)])
     return len(batch) / count
 

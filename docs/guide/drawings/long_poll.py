@@ -82,10 +82,10 @@ def seconds_of(events: list[Event], function: Any) -> list[float]:
 
 
 def without_repetitions(events: list[Event]) -> list[Event]:
-    """Return the events, but keep only the first call of `Watchers.add`.
+    """Return all events except the second and later calls of `Watchers.add`.
 
-    The first call makes the Fetch wait for new records in the log. The later calls make it wait for other events,
-    for example the stop of the broker. They would only distract from the drawing.
+    The first call of `Watchers.add` makes the Fetch wait for new records in the log. The later calls make the Fetch
+    wait for other things, such as the stop of the broker. The drawing does not need these later calls.
     """
     added = [event for event in events if event.watched.function is Watchers.add]
     return [event for event in events if event not in added[2:]]

@@ -23,7 +23,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of a log, or "" if TOPICS does not contain the name. The name becomes a title in the drawing."""
+    """Return the name of the log `variables["self"]` as a title, or "" if the name is not in TOPICS."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 

@@ -1,13 +1,13 @@
 """One classic group and its requests: a state machine without threads or sockets.
 
-Four methods are *steps*, which can change the state of the group: `join`, `sync` and `leave` handle requests,
-and `tick` checks the deadlines. The methods `heartbeat` and `check_commit` are not steps, because they only
-check a member and extend its session. A step sends nothing and writes nothing to disk. After each step, the
-caller (group_runner.py) does the following:
-- It sends the responses in the list `responses`, which contains pairs of a request and its response.
-- It stores the records in the list `writes` in the journal, and then calls `Write.on_stored`. This call is
-  another step. It adds the responses that must wait until the records are on disk.
-- It calls `tick` at the time that `next_deadline()` returns.
+The methods `join`, `sync`, `leave` and `tick` are *steps*, which can change the state of the group. A step
+sends nothing and writes nothing to disk. It adds responses to the list `responses`, and records to the list
+`writes`. (The methods `heartbeat` and `check_commit` are not steps. They only check a member and extend the
+member's session.) After each step, the caller (group_runner.py) does the following:
+- It sends the responses in `responses`, a list of pairs of a request and its response.
+- It stores the records in `writes` in the journal, and then calls `Write.on_stored`. This call is another step.
+  It adds to `responses` the responses that had to wait until the records were on disk.
+- It calls `tick`, which checks the deadlines, at the time that `next_deadline()` returns.
 
 A client becomes a member of a group in these steps:
 1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new
@@ -48,13 +48,13 @@ A group has four kinds of deadlines. `ClassicGroup.tick` handles the deadlines "
                  unless they are static.
     sync         All members must send SyncGroup within the rebalance timeout. The group removes members that are late.
 
-While a client waits for the response to JoinGroup or SyncGroup, it cannot send heartbeats. The session of its
-member therefore cannot end during this time. There is one exception: the first JoinGroup request of a new
-member. If it waits for 5 minutes, the group removes the member, because its client has perhaps disconnected.
+While a client waits for the response to JoinGroup or SyncGroup, it cannot send heartbeats. So the session of
+its member cannot end during this time. There is one exception: if a new member has waited 5 minutes for its
+first JoinGroup response, the group removes the member, because the client has perhaps disconnected.
 
-The group never reads the system's clock, so a test can set the time. For deadlines, the caller passes `now`:
-the ms of a clock that never jumps. The group's journal record also contains the time of day. The group gets
-this time (ms since 1970) from the function `clock`. New member ids end with a random UUID (`uuid4`).
+The group does not read the system's time itself, so a test can set the time. For deadlines, the caller passes
+`now`, a time in ms that never decreases. For the journal record, the function `clock` returns the time in ms
+since 1970. New member ids end with a random UUID (`uuid4`).
 
 Source: the methods of Kafka's class `GroupMetadataManager` whose names begin with `classicGroup`; KIP-62,
 KIP-345, KIP-394, KIP-559, KIP-814.
@@ -97,7 +97,7 @@ class ClassicGroup:
     """A classic group. It handles the requests of its members, and decides which clients are members.
 
     - `state` contains the members and the generation (state.py).
-    - `responses` and `writes` are lists of `state`: the responses to send, and the records to write to the journal.
+    - `responses` (responses to send) and `writes` (records for the journal) are the same lists as in `state`.
     - `_rebalance` decides when the next generation starts (rebalance.py).
     """
 

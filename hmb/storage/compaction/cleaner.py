@@ -119,7 +119,7 @@ def compactable(log: Log, first_dirty: int, now: int) -> LogToClean:
 def clean(log: Log, work: LogToClean, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log. Return its new first dirty offset: no record from this offset on is compacted yet.
 
-    Raises OSError or KafkaError if the compaction fails, and Stopped if the broker stops. Then no record is lost.
+    Raises OSError or KafkaError if compaction fails, and Stopped if the broker stops. These errors lose no records.
     """
     with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, this call raises Stopped, because the log may already be closed.
@@ -161,9 +161,9 @@ def _dirty_batches(
 ) -> Iterator[Batch]:
     """Yield the dirty batches (not compacted yet) of a segment, from the last batch to the first.
 
-    The function skips the batches of aborted transactions. It can detect these batches only if it reads the segment
-    from the beginning to the end. So it first reads and checks all batches, and stores the positions of those to
-    yield. It yields only batches whose last offset is in the range of offsets in `map`.
+    The function skips the batches of aborted transactions. To detect these batches, it must read the segment from
+    the beginning to the end. So it first stores the positions of the batches that it will yield. It yields only
+    batches whose last offset is in the range of offsets in `map`.
     """
     transactions, positions, sizes = CleanedTransactionMetadata(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -288,9 +288,9 @@ class _Failure(NamedTuple):
 
 
 class Cleaner:
-    """Compacts the logs of a data directory.
+    """Compacts the logs of a data directory, and begins with the log that has the highest dirty ratio.
 
-    The cleaner begins with the log that has the highest ratio of dirty bytes (not compacted yet) to compactable bytes.
+    For example, 600 MB of a log are compacted and 400 MB are not (dirty). The dirty ratio is 400 / 1000 = 0.4.
     """
 
     def __init__(
