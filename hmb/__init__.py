@@ -200,14 +200,14 @@ The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup
 22. `coordinator/group_runner.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 In the JoinGroup tour, a new member sends two JoinGroup requests. The broker handles the first request in steps
-1 to 5, and the response contains a new member id. The second request contains this member id. The broker
-handles the second request in steps 1 to 4, and then continues with step 6.
+1 to 5, and responds with a new member id. The second request contains this member id. The broker handles the
+second request in steps 1 to 4, and then continues with step 6.
 
 The state machine of a group sends no responses and writes no records. It only adds them to two lists. After
-each step, `GroupRunner._carry_out_effects` calls `tick`, which can add more of them if a deadline has passed.
+each step, `GroupRunner._carry_out_effects` calls `tick`, which handles deadlines and can add to both lists.
 
-`GroupRunner._carry_out_effects` then empties the two lists. It passes the responses to the waiting threads, and
-adds the records to a queue. `Journal.write` writes the queued records to the topic `__consumer_offsets`.
+`_carry_out_effects` then empties the two lists. It passes the responses to the waiting threads, and adds the
+records to a queue. `Journal.write` writes the queued records to the topic `__consumer_offsets`.
 
 In step 18 of the JoinGroup tour (the list above), `Rebalance._store` creates a `Write`
 (`coordinator/group.py`). A `Write` contains a record and a function `on_stored`. Here, the record contains the
@@ -234,10 +234,10 @@ take part in these steps. You do not need them when you read the code for the fi
   member (`coordinator/classic/static_members.py`).
 - After step 6, `ClassicGroup._add`: `Rebalance.start` calls `Rebalance.prepare` (step 7) if no rebalance is running.
   The table of state changes is in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
-- Step 7, `Rebalance.prepare`: the group waits for its members. In an empty group, `InitialDelay` sets the end
-  of this wait (`coordinator/classic/initial_delay.py`). By default, a new group waits 3 s for further members.
-  The timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake` (step 8). `wake` calls
-  `GroupRunner.step`, which calls `GroupRunner._carry_out_effects`. It calls `ClassicGroup.tick` (step 9).
+- Step 7, `Rebalance.prepare`: the group waits for its members. In a new group, `InitialDelay` sets the end of
+  this wait (`coordinator/classic/initial_delay.py`). By default, a new group waits 3 s for further members. The
+  timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake` (step 8). `wake` calls `GroupRunner.step`.
+  In this call, `GroupRunner._carry_out_effects` calls `ClassicGroup.tick` (step 9).
 - After step 10, `Rebalance.tick`: `Rebalance._on_join_deadline` extends the initial delay, or removes late members. In
   a later rebalance, the group usually does not wait until the deadline. When the last member joins, `Rebalance.start`
   calls `Rebalance.complete_join_if_all_joined`, which calls `Rebalance._complete_join` (step 11).

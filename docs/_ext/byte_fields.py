@@ -54,7 +54,7 @@ def rows_of(lines: Iterable[Line]) -> int:
 def label_of(line: Line) -> str:
     """Return the name and the value of a field as text, for example `batch_length = 85`.
 
-    The text for an error code also contains the name of the error: `error_code = 6  NOT_LEADER_OR_FOLLOWER`.
+    The text for an error code also contains the name of the error: `error_code = 2  CORRUPT_MESSAGE`.
     The text for an API key also contains the name of the API.
 
     If the text is too long for a row, the function leaves out the name of the error or of the API. If the text is

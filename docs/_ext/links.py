@@ -11,8 +11,8 @@ pages that use the link, and a date:
     ```
 
 The file `links.txt` (beside `conf.py`) lists the links of the book to other sites. Beside each link, the file
-usually contains the last day on which the other site answered. The command `make links` opens all these links,
-and writes the file.
+contains the last day on which the other site answered, or the day of the first attempt. The command
+`make links` opens all these links, and writes the file.
 
 The command `make links` opens each link. If the linked site answers, the command writes the current date into
 `links.txt`. If the site has never answered, `links.txt` contains the date on which `make links` first tried to

@@ -100,8 +100,8 @@ def label_of(state: Any) -> str:
     """Return the text for the box that shows `state` in a drawing, for example "PrepareCommit".
 
     The text is the attribute `label` of the state. If the state has no label, the text is its value. A text of more
-    than two words does not fit into the box. The function then returns the Python name in words: "Wait for ack" for
-    a state with the name `WAIT_FOR_ACK`.
+    than two words does not fit into the box. The function then returns the Python name in words: "Client first" for
+    a state with the name `CLIENT_FIRST`.
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label

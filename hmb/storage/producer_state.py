@@ -59,13 +59,13 @@ state after all batches below `<offset>`:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-A snapshot contains the id and the epoch of each producer, and these values:
-- The timestamp: the greatest timestamp in the producer's last batch, or the time in its last transaction marker
-  if the marker is newer. As in Kafka, it is not the time of the append.
+A snapshot of the producers' state contains each producer's id and epoch, and these values:
+- The timestamp: as in Kafka, the greatest timestamp in the producer's last batch, and not the time of the
+  append. If a transaction marker follows this batch, the timestamp is the time in the producer's last marker.
 - The last sequence number and the last offset: both are -1 if the producer has no batch with its newest epoch.
 - The offset delta: the last offset minus the first offset of the producer's last batch.
-- The coordinator epoch of its last marker. The log refuses later markers with an older coordinator epoch.
-- The first offset of its current transaction: -1 if the producer has no open transaction.
+- The coordinator epoch of the producer's last marker. The log refuses markers with an older coordinator epoch.
+- The first offset of the current transaction: -1 if the producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """

@@ -1,11 +1,11 @@
 """One classic group and its requests: a state machine without threads or sockets.
 
-The methods `join`, `sync`, `leave` and `tick` are *steps*, which can change the state of the group. A step
+The methods `join`, `sync`, `leave` and `tick` are *steps*, which can change the state of the group. The methods
+`heartbeat` and `check_commit` are not steps. They only check a member and extend the member's session. A step
 sends nothing and writes nothing to disk. It adds responses to the list `responses`, and records to the list
-`writes`. (The methods `heartbeat` and `check_commit` are not steps. They only check a member and extend the
-member's session.) After each step, the caller (group_runner.py) does the following:
+`writes`. After each step, the caller (group_runner.py) does the following:
 - It sends the responses in `responses`, a list of pairs of a request and its response.
-- It stores the records in `writes` in the journal, and then calls `Write.on_stored`. This call is another step.
+- It stores the records of `writes` in the journal, and then calls `Write.on_stored`. This call is another step.
   It adds to `responses` the responses that had to wait until the records were on disk.
 - It calls `tick`, which checks the deadlines, at the time that `next_deadline()` returns.
 
@@ -49,12 +49,12 @@ A group has four kinds of deadlines. `ClassicGroup.tick` handles the deadlines "
     sync         All members must send SyncGroup within the rebalance timeout. The group removes members that are late.
 
 While a client waits for the response to JoinGroup or SyncGroup, it cannot send heartbeats. So the session of
-its member cannot end during this time. There is one exception: if a new member has waited 5 minutes for its
-first JoinGroup response, the group removes the member, because the client has perhaps disconnected.
+its member cannot end during this time. There is one exception: if the JoinGroup request of a new member has
+waited for 5 minutes, the group removes the member, because the client has perhaps disconnected.
 
 The group does not read the system's time itself, so a test can set the time. For deadlines, the caller passes
-`now`, a time in ms that never decreases. For the journal record, the function `clock` returns the time in ms
-since 1970. New member ids end with a random UUID (`uuid4`).
+`now`, a time in ms that never decreases. For the group's record in the journal, the function `clock` returns
+the time in ms since 1970. New member ids end with a random UUID (`uuid4`).
 
 Source: the methods of Kafka's class `GroupMetadataManager` whose names begin with `classicGroup`; KIP-62,
 KIP-345, KIP-394, KIP-559, KIP-814.

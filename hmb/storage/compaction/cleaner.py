@@ -119,7 +119,7 @@ def compactable(log: Log, first_dirty: int, now: int) -> LogToClean:
 def clean(log: Log, work: LogToClean, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log. Return its new first dirty offset: no record from this offset on is compacted yet.
 
-    Raises OSError or KafkaError if compaction fails, and Stopped if the broker stops. These errors lose no records.
+    Raises OSError or KafkaError on failure, and Stopped if the broker stops. In all these cases, no record is lost.
     """
     with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, this call raises Stopped, because the log may already be closed.

@@ -1,10 +1,9 @@
 """The manifest: the sizes and checksums of the broker's files. A mismatch shows that a file has changed.
 
 A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in a checkpoint file
-changes, consumers may miss records. A lost segment file looks like a segment that retention has deleted. So HMB
-stores the sizes and checksums of its files in the file `hmb-manifest`, which Kafka ignores. If a file does not
-match, the broker logs this. It can check a segment and rebuild an index, but it does not start with wrong
-topics or settings.
+changes, consumers may miss records. A lost segment file looks like one that retention has deleted. So HMB
+stores the sizes and checksums of its files in `hmb-manifest`, which Kafka ignores. The broker logs every
+mismatch. It can check a segment and rebuild an index, but it does not start with wrong topics or settings.
 
 Each line of the file `hmb-manifest` contains one entry. An entry consists of a CRC-32C, the kind of the entry,
 for example `topic`, and the fields of this kind. The CRC-32C covers the rest of the line. For example:
