@@ -266,26 +266,26 @@ The Producer.send tour consists of the functions that send a record to the broke
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 
-The Producer.send tour names one function in each step. Each step also uses functions of other modules. Open these
-modules only if you want to see the details:
+The Producer.send tour names one function in each step. The next list names other functions that take part in
+these steps. You do not need them when you read the code for the first time:
 - Step 1, `Producer.send`: `checked_size` checks the record (`client/producing/record_checks.py`). `Cluster.last_known`
   returns the partitions of the topic (`client/metadata.py`). The setting `partitioner` selects the function that
   chooses the partition (`partitioner_of` in `client/producing/partitioner.py`).
-- Step 2, `by_murmur2`: for a record without a key, `by_murmur2` returns None. `Accumulator._batch_with_room` then uses
-  the partition of the last such record, or lets `PartitionQueues.choose` choose one (`client/producing/queues.py`).
+- Step 2, `by_murmur2` returns None if the key is None. `Accumulator._batch_with_room` then uses the partition
+  of the previous record without a key, or calls `PartitionQueues.choose` (`client/producing/queues.py`).
 - Step 3, `Accumulator.append`: `PartitionQueues.of` returns the queue of the partition (`client/producing/queues.py`).
   If the producer's memory is full, `BufferMemory.wait` waits (`client/producing/memory.py`). `RecordsBuilder.append`
   encodes the record into the bytes of the batch (`records/builder.py`, `records/record.py`).
 - Step 4, `LeaderRouter._route`: `Accumulator._open` adds a new batch to its queue, and wakes the thread of the router.
   `LeaderRouter.run` waits until the batch is due, and then calls `_route`. `Cluster.leader` returns the leader
   (`client/metadata.py`).
-- Step 5, `Sender.run`: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due` takes
-  it from its queue (`client/producing/batch.py`). `Sender._send` then calls `Sender._encode` (step 6) for each batch,
-  groups the batches into requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7).
-  Before these calls, `BatchCompletion.sendable` removes the batches of an aborted transaction
-  (`client/producing/completion.py`). The object in the field `guarantee` implements the delivery guarantee: it returns
-  the producer id, and adds the partitions to the transaction (`client/producing/idempotence.py`,
-  `client/producing/transactions/manager.py`).
+- Step 5, `Sender.run`: `Accumulator.wait_for_batches` waits until a batch is due, and `PartitionQueue.take_due`
+  selects it (`client/producing/batch.py`). Then `BatchCompletion.sendable` removes the batches of an aborted
+  transaction (`client/producing/completion.py`).
+- Still in step 5, `Sender._send` calls `Sender._encode` (step 6) for each batch, groups the batches into
+  requests (`requests` in `client/producing/encoding.py`), and calls `Sender._post` (step 7). The object in the
+  sender's field `_guarantee` returns the producer id, and adds the partitions to the transaction
+  (`client/producing/idempotence.py`, `client/producing/transactions/manager.py`).
 - Step 6, `Encoding.encode`: `assign_sequence` assigns the sequence numbers of an idempotent producer
   (`client/producing/idempotence.py`). `wrap_records` compresses the encoded records, and puts the header of the batch
   before them (`records/batch.py`). Then `produce_request` builds the request from the batches
