@@ -1,4 +1,4 @@
-"""A file with random content, for both checks of lab 8."""
+"""Create a file of random bytes for the lab 8 checks."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def write(log: Log) -> None:
 
 
 def draw(found: Found, alternative: str) -> Drawing:
-    """Draw what every step shows: the titles of the three rows, and the wanted offset."""
+    """Draw the row titles and the wanted offset. `alternative` describes the drawing in words."""
     drawing = Drawing(WIDTH, HEIGHT, f"Look-up of offset {WANTED}. {alternative}")
     drawing.text(LEFT, 22, "segments, by base offset", anchor="start", size=13)
     name = f"segment {found.segment}"

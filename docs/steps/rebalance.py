@@ -146,7 +146,7 @@ class ClassicRun:
                 write.on_stored(None, 0)
 
     def receive(self, name: str, answer: JoinGroupResponse | SyncGroupResponse) -> None:
-        """Let the member `name` handle a response: store its id, its generation or its partitions."""
+        """Store the member id, generation or partitions that a response assigns to the member `name`."""
         request = self.waiting.pop(name)
         self.answered[name] = f"{request}: {answer.error_code.name}" if answer.error_code else f"{request}: answered"
         if isinstance(answer, SyncGroupResponse):
@@ -236,7 +236,10 @@ class ModernRun:
         self.messages.clear()
 
     def heartbeat(self, name: str) -> None:
-        """Send a heartbeat for the member `name`, and change its partitions to the assignment in the response."""
+        """Send a heartbeat for the member `name`.
+
+        If the response contains an assignment, store the assigned partitions.
+        """
         joins = name not in self.epochs
         owned = [ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=TOPIC.id, partitions=sorted(self.owned[name]))]
         request = ConsumerGroupHeartbeatRequest(

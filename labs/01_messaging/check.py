@@ -131,7 +131,7 @@ def test_waiting_costs_nothing(answer):
     topic.subscribe("a")
 
     def count(frame, event, argument):
-        """Count how often the answer's code calls a function. Python calls `count` at each call of a function."""
+        """Count the function calls in the student's code. Python runs `count` at each of these calls."""
         if event in ("call", "c_call") and frame.f_code.co_filename == answer.__file__:
             calls.append(event)
             if argument is time.sleep:

@@ -17,6 +17,9 @@ class Receiver:
 
 
 def send_window(messages, window, send):
-    """Send all messages, with at most `window` messages in flight. `send` returns an acknowledgement or None."""
+    """Send all messages. At most `window` of them wait for an acknowledgement at any time.
+
+    `send` returns an acknowledgement or None.
+    """
     for number, message in enumerate(messages):
         send([(number, message)])

@@ -117,7 +117,7 @@ def test_one_item_for_several_threads(answer):
 
 
 def test_a_time_limit_is_a_deadline(answer):
-    """`get` raises TimeoutError when `timeout` is over, even if other threads put and take items during the wait."""
+    """`get` raises TimeoutError after `timeout` seconds if other threads take all items that arrive."""
     for _ in range(10):
         channel = answer.Channel(1)
         waiting, end = Runner(channel.get, 0.4), time.monotonic() + 1.5

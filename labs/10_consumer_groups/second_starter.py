@@ -10,8 +10,9 @@ def next_round(owned, target):
 
 
 def rounds(owned, target):
-    """Return the assignment after each round of a cooperative rebalance, as a list. The last item is `target`.
+    """Return a list of assignments: one after each round of a cooperative rebalance.
 
-    `owned` is the assignment before the first round. If it already equals `target`, the list is empty.
+    `owned` is the assignment before round 1. The list is empty if `owned` equals `target`. Otherwise, the last
+    item is `target`.
     """
     return [target]

@@ -15,10 +15,10 @@ def compare(answer, name, arguments, expected):
 
 
 def test_high_watermark(answer, rng):
-    """`high_watermark` returns the greatest offset below which every in-sync replica has all records.
+    """`high_watermark` returns the first offset at which at least one in-sync replica has no record.
 
-    For example, the in-sync replicas are A and B. A has the records at offsets 0 to 6, and B has the records at
-    offsets 0 to 4. The high watermark is 5.
+    For example, replica A has the records at offsets 0 to 6, and replica B has those at offsets 0 to 4. If both
+    are in sync, the high watermark is 5.
     """
     compare(answer, "high_watermark", ({"A": 3}, ["A"]), 3)
     compare(answer, "high_watermark", ({"A": 3, "B": 2}, ["A", "B"]), 2)

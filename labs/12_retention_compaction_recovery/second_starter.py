@@ -21,10 +21,10 @@ def dirtiest(logs, min_ratio):
 
 
 def clean(records, checkpoint, map_size):
-    """Do one round of cleaning. Return the remaining records, and the checkpoint at which the next round begins.
+    """Return the records that one round of cleaning keeps, and the checkpoint for the next round.
 
-    Earlier rounds have already read the records at offsets below `checkpoint`. This round stores the last offset of
-    each key in a map. The map has room for `map_size` keys.
+    The round reads from offset `checkpoint` on, and stores the last offset of up to `map_size` keys in a map. It
+    removes a record if the map has a greater offset for the record's key.
     """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

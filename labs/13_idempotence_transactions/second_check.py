@@ -171,11 +171,10 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run a transaction for each outcome. After a crash, start a new coordinator and try again.
+    """Run a transaction for each item of `outcomes`, and repeat it after a crash with a new coordinator.
 
-    Return a list with a tuple (epoch, added partitions, outcome) for each transaction that has begun. If a
-    crash interrupts a transaction that should commit, the outcome in the tuple is None. The coordinator may
-    commit or abort this transaction.
+    Return a list of tuples (epoch, added partitions, expected outcome): one for each transaction that has begun. If
+    a crash interrupts a transaction that should commit, it may commit or abort. The expected outcome is then None.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

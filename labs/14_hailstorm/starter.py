@@ -20,7 +20,7 @@ def broken_law(empty, merge, states):
 
 
 class Bolt:
-    """A processing step that counts words exactly once."""
+    """A word counter that stays correct after a crash."""
 
     def __init__(self, partitions):
         self.state = {}

@@ -12,7 +12,7 @@ WORDS = ["hail", "rain", "snow"]
 
 
 class Source:
-    """A source of words, like a topic with one partition. The words of a range can be read several times."""
+    """A source of words, like a topic with one partition. Each word can be read several times."""
 
     def __init__(self, words):
         self.words, self.reads = list(words), []
@@ -48,8 +48,7 @@ class Sink:
 def batches_of(words, size):
     """Return a dictionary that maps the number of each batch to the rows of the batch.
 
-    The rows are a dictionary, too: they map each word of the batch to its count from the first word to the end of
-    the batch.
+    The rows are a dictionary: they map each word of the batch to its count in this and all earlier batches.
 
     For example, the words are hail, hail, rain, hail, and the size of a batch is 2. Batch 0 has the rows {hail: 2}.
     Batch 1 has the rows {rain: 1, hail: 3}.

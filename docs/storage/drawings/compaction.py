@@ -162,10 +162,10 @@ def start_after_crash(directory: Path) -> list[Record]:
 
 
 def steps_on_disk() -> Drawing:
-    """Draw the names of the log files after each step in which a compacted segment replaces old segments.
+    """Draw the names of the log files after each of four steps.
 
-    Suppose that the broker crashes after one of these steps. Below the step, the drawing shows how many records the
-    broker finds at its next start.
+    In these steps, a compacted segment replaces old segments. Below each step, the drawing shows how many
+    records the broker finds at its next start if it crashes after this step.
     """
     columns: list[tuple[str, list[str], int]] = []
     with small_log(CONFIG) as log:

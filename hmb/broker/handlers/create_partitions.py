@@ -3,9 +3,9 @@
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: ALTER on each topic.
 Behavior: for each topic, a request contains the total number of partitions that the topic will have. If the
-    topic already has this number of partitions or more, it gets INVALID_PARTITIONS. A request can also contain a
-    replica assignment (a list of broker ids) for each new partition. If it does, each assignment must be a list
-    with one id, the id of the broker that receives the request. Otherwise, the topic gets
+    topic already has this number of partitions or more, it gets INVALID_PARTITIONS. A request can also contain
+    replica assignments (lists of broker ids). It must then contain exactly one for each new partition. Each
+    assignment must be a list with one id, the id of the broker that receives the request. Otherwise, the topic gets
     INVALID_REPLICA_ASSIGNMENT. If a request contains a topic twice, the topic gets INVALID_REQUEST. The broker
     responds when the partitions have been created.
 Version notes: none. The versions differ only in their encoding.

@@ -8,8 +8,8 @@ Behavior: first the broker writes the outcome (commit or abort) to disk. From th
     client repeats an EndTxn that has succeeded, the client gets the same response again. If the client repeats an
     EndTxn that is still in progress, the client gets CONCURRENT_TRANSACTIONS.
 Version notes: if the epoch of the producer is too old, the error is PRODUCER_FENCED. In versions 0 and 1, the error
-    is INVALID_PRODUCER_EPOCH instead. An epoch becomes too old when a newer producer starts with the same
-    transactional id, or when the transaction times out. Producers that use version 2 of transactions (KIP-890)
+    is INVALID_PRODUCER_EPOCH instead. For example, an epoch becomes too old when a newer producer starts with the
+    same transactional id, or when the transaction times out. Producers that use version 2 of transactions (KIP-890)
     send version 5 of this request. The response of version 5 contains a new producer epoch for the next
     transaction. From version 5 on, a producer can also abort a transaction that has no records.
 Left out: nothing. HMB supports the whole API.

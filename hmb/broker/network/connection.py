@@ -38,7 +38,7 @@ class AcceptedConnection:
     The connection has three time limits:
 
     - A read fails if no bytes arrive for `idle` seconds.
-    - A write fails if it sends no bytes for STALL seconds (sending.py).
+    - A write ends if it sends no bytes for STALL seconds. It is repeated up to a limit for the response (sending.py).
     - The server closes a connection whose `deadline` has passed.
 
     The kernel enforces the first two limits (SO_RCVTIMEO, SO_SNDTIMEO). The method `settimeout` of a Python socket

@@ -100,9 +100,9 @@ class ConnectionLimits:
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
         """Return the time (ms) that a new connection must wait, or 0 if it can continue at once.
 
-        If the method returns 0, it has counted the connection. If the rate of new connections is too high, the method
-        returns a time greater than 0, and does not count the connection. After this time, the server must call the
-        method for the same connection again.
+        The method counts the connection only if it returns 0 and the broker or the listener limits the rate. If the
+        rate of new connections is too high, the method returns a time greater than 0. After this time, the server must
+        call the method for the same connection again.
         """
         rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
         limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]
