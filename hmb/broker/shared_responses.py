@@ -121,8 +121,8 @@ def describe_all(request: DescribeRequest, empty: Callable[..., G], describe: Ca
     """Return one description for each group id in the request.
 
     The function `describe` returns the description of a group. If `describe` raises KafkaError, or if the group id
-    is empty, the description contains only the group id and an error code. The function `empty` creates a
-    description with only the group id, and `describe_all` then adds the error code.
+    is empty, the description contains only the group id and the error. The function `empty` creates a description
+    with only the group id, and `describe_all` then adds the error.
 
     Raises CloseConnection if the request contains the same group more than MAX_REPETITIONS times.
     """

@@ -174,8 +174,8 @@ class TransactionalProduce:
         error of this kind would stop the producer. The method returns NOT_ENOUGH_REPLICAS instead, so that the producer
         tries again.
 
-        An old client does not know every error code. For example, it may not know PRODUCER_FENCED. The method then
-        returns an error with the older code INVALID_PRODUCER_EPOCH.
+        An old client does not know every error code. For example, clients know TRANSACTION_ABORTABLE only since
+        Produce 11. In older versions, the method returns an error with the older code INVALID_TXN_STATE.
         """
         adds = self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING
         if error.code in COORDINATOR_ERRORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):

@@ -111,7 +111,7 @@ class Group(Protocol):
         """Whether the group is not used any more. The broker calls `unload` when it stops or deletes the group."""
 
     def resume(self, now: int) -> None:
-        """Start the session of each member, after the broker has restored the group from the journal."""
+        """Start the session of each member that has none, after the broker has restored the group from the journal."""
 
     def check_commit(self, commit: Commit, now: int) -> None:
         """Raise KafkaError if the sender of the commit is not allowed to commit these offsets."""
@@ -133,8 +133,8 @@ class Group(Protocol):
     def unload(self) -> None:
         """Answer all waiting requests with an error, because this group will no longer be used.
 
-        The broker calls `unload` when the broker shuts down, or when the broker deletes the group. It also calls
-        `unload` when a group with another protocol replaces this group.
+        The broker calls `unload` when the broker shuts down, or when the broker deletes the group. An upgrade or a
+        downgrade (migration/) also calls `unload` of the group that it replaces.
         """
 
     def tombstones(self) -> Sequence[KeyAndValue]:

@@ -147,8 +147,8 @@ class Bolt:
         `transform` takes a tuple and the map of states, and returns the tuples to send. If `transform` is None, the
         bolt sends the key and its new result for each tuple, for example ("sun", 3).
 
-        With `combine=True`, the senders merge the tuples of a batch by key. `transform` then takes a key instead of a
-        tuple.
+        With `combine=True`, the senders merge the tuples of a batch by key. The bolt then calls `transform` only once
+        for each key of the batch, with the key instead of a tuple.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:

@@ -7,7 +7,7 @@ one offset for each partition. The state at a clock is the state after exactly t
 
 A clock contains one offset for each partition, and each tuple carries the partition and the offset of its record. A
 processor compares the two offsets to decide whether a tuple is below the clock. So all processors can save their
-states at the same clock without locks and messages.
+states at the same clock, without locks and without asking each other.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
 offset o is below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the

@@ -1,6 +1,7 @@
 """The errors of Hailstorm: each message names the processor or the file, what is wrong, and what to do.
 
-The code that runs a topology must distinguish several kinds of errors. Each kind has its own exception class.
+A runner (the code that runs a topology) must distinguish several kinds of errors. Each kind has its own
+exception class.
 
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not
   help.

@@ -120,7 +120,7 @@ class Report:
     is_ready     whether the processor has restored its snapshot; a spout must also be at its first offset
     position     for a paused spout: the offset of the next record; otherwise None
     is_at_end    for a spout that reads a bounded topic: whether it has read the whole partition
-    split        the clock of the newest snapshot that the processor has begun in this epoch
+    split        the clock of the newest snapshot that the processor has begun; a bolt later resets it to None
     stored       the clock of the newest snapshot that the processor has saved or restored in this epoch
     not_saved    (clock, reason) if the processor could not save the snapshot with this clock; otherwise None
     failure      the reason why the processor cannot continue, even after a restart; otherwise None

@@ -43,9 +43,9 @@ class StoredBatches:
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
     """Find the next batches of a log, and return their offsets and their positions in the file.
 
-    The first batch in the result contains `offset`. The last batch in the result contains the offset `offset +
-    records - 1`. The result has fewer batches if the segment ends earlier, or if more batches would exceed
-    `max_bytes` bytes.
+    The first batch in the result is the first one that ends at or after `offset`. The last batch is the first one
+    that ends at or after `offset + records - 1`. The result has fewer batches if the segment ends earlier, or if
+    more batches would exceed `max_bytes` bytes.
 
     If `committed` is true, the function reads only below the last stable offset, and finds the batches of aborted
     transactions.

@@ -29,8 +29,9 @@ A client instance is one run of a client. For each client instance, the broker k
 requests in memory. It keeps the times of at most MAX_INSTANCES client instances. If there are more, the broker
 forgets the client instance that has been silent for the longest time.
 
-A client must wait for an interval, for example 10 s, between two requests for telemetry. If the broker has
-forgotten a client instance, it accepts the next request of this instance, even if the interval has not passed.
+A client must usually wait for an interval, for example 10 s, between two pushes of its metrics (`instances`).
+If the broker has forgotten a client instance, it accepts the next push of this instance, even if the interval
+has not passed.
 
 Source: KIP-714; Kafka's `ClientMetricsManager`.
 """

@@ -44,9 +44,11 @@ class ClientInstance:
     def check_get(self, now: int) -> None:
         """Check that a GetTelemetrySubscriptions request is allowed now, and store the time of the request.
 
-        After a request or a push of metrics, a client must wait for one push interval (`requested.interval_ms`). For
-        example, the push interval is 10 s, and the client pushes metrics at 0 s. A GetTelemetrySubscriptions request at
-        8 s raises THROTTLING_QUOTA_EXCEEDED, and its time is not stored. A request at 10 s is allowed.
+        One push interval (`requested.interval_ms`) must pass between the client's previous request of this kind, or its
+        previous push, and this request. Requests and pushes that came too early do not count.
+
+        For example, the push interval is 10 s, and the client pushes metrics at 0 s. A GetTelemetrySubscriptions
+        request at 8 s raises THROTTLING_QUOTA_EXCEEDED, and its time is not stored. A request at 10 s is allowed.
         """
         if now - max(self.last_get, self.last_push) < self.requested.interval_ms:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "the push interval has not passed yet")
@@ -78,7 +80,7 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return the id of a client instance, and the metrics that this client must send.
+        """Return the id of a client instance, and which metrics this client must send how often.
 
         If `instance_id` is zero, the client is new, and the method chooses an id. Raises KafkaError if the client asks
         too early (THROTTLING_QUOTA_EXCEEDED).

@@ -194,8 +194,9 @@ def _next_records(
 
     Return the partitions in which the search must continue, and the offsets at which it continues.
 
-    The caller repeats this function until the result is empty. Each call ends the search in the first partition of
-    `wanted`, or increases the offset of this partition. So the repetition always ends.
+    The caller repeats this function until the result is empty. If the first partition in a request has data, a
+    broker always returns some of this data. So each call ends the search in the first partition of `wanted`, or
+    increases the offset of this partition. The repetition therefore always ends.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

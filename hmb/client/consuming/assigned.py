@@ -33,7 +33,7 @@ class AssignedPartitions:
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Set the position of a partition to `offset`.
 
-        If the log does not contain this offset, the next `poll` normally raises an error. But a consumer in a group
+        If the log does not contain this offset, the next `poll` normally raises an error. But a consumer with a `group`
         raises no error if its setting `offset` is, for example, "earliest". It then continues at the earliest record.
         If the setting is a number, `poll` raises the error.
         """

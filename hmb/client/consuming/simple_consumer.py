@@ -23,8 +23,8 @@ returns these offsets, and brokers from Kafka 4.0 on do not support version 0. I
 contains only one offset for each partition.
 
 If a broker does not support version 0 of ListOffsets, `offsets_before` sends several requests, and returns at
-most two offsets. One is the offset of the first record at or after the timestamp, or the end of the log if all
-records are older. The other is the first offset of the log.
+most two offsets. The first is the offset of the first record at or after the timestamp, or the end of the log
+if all records are older. The second is the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

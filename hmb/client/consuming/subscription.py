@@ -136,7 +136,7 @@ class Discovery:
     def new_partitions(self) -> list[TopicPartition]:
         """Return the partitions that are new since the previous call.
 
-        The consumer calls this method in each `poll`.
+        The consumer calls this method in each `poll` that finds no record in the buffer.
 
         If the subscription is a pattern, the method searches for topics every `metadata_max_age` seconds. While the
         consumer waits for a topic that does not exist yet, the method searches every RETRY_AFTER seconds. In all other

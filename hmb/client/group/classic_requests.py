@@ -29,8 +29,8 @@ def join_request(settings: MemberSettings, member_id: str, protocols: list[JoinP
 def sync_request(member: GroupMetadata, protocol: str, assignments: Mapping[str, bytes]) -> SyncGroupRequest:
     """Return a SyncGroup request. A member sends it to ask the coordinator for the assigned partitions.
 
-    If the member is the group leader and has assigned the partitions, `assignments` maps each member's id to this
-    member's partitions. Otherwise, `assignments` is empty.
+    If the member is the group leader and has assigned the partitions, `assignments` maps the id of each member of
+    the group to the partitions of that member. Otherwise, `assignments` is empty.
     """
     one = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(

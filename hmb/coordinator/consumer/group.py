@@ -67,7 +67,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     """A KIP-848 group, which handles the requests of its members.
 
     - `subscriptions` contains the topics of the members. It increases the group epoch when these topics change.
-    - `successor` is usually None. If a classic group replaces this group, `successor` is the classic group.
+    - `successor` is usually None. In a downgrade, it is the classic group that replaces this group after the
+      current step.
     """
 
     kind = GroupType.CONSUMER
@@ -113,8 +114,8 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
 
-        A regular expression in the heartbeat matches only topics for which `may_describe` returns True. If this method
-        raises KafkaError, the group is unchanged.
+        If the group compares the regular expressions of its members with topic names, it skips topics for which
+        `may_describe` returns False. If this method raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
             raise unloaded(self.group_id, ErrorCode.NOT_COORDINATOR)

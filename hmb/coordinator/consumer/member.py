@@ -130,7 +130,7 @@ class ConsumerMember:
         previous epoch is valid if `owned` is not None, and the member is assigned all partitions in `owned`. `owned`
         can be empty.
 
-        Any other epoch raises FENCED_MEMBER_EPOCH.
+        In all other cases, this method raises FENCED_MEMBER_EPOCH.
         """
         if epoch in (0, self.epoch):
             return

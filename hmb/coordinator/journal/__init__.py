@@ -21,12 +21,12 @@ The journal has two methods for group commit:
               of other threads, usually as one batch. When the other threads get the lock, their records are
               already written.
 
-The setting `log.flush.acks.all` decides whether the journal syncs each batch. If it is true (the default),
-the journal syncs the batch. If it is false, the records are in the log's file, but may not be on the disk
+The setting `log.flush.acks.all` decides whether the journal syncs each write. If it is true (the default),
+the journal syncs the write. If it is false, the records are in the log's file, but may not be on the disk
 yet.
 
-Each entry of the queue contains a function `apply`, which changes the coordinator's state in memory. After a
-write, the journal calls these functions in the order of the queue.
+An entry of the queue can contain a function `apply`, which changes the coordinator's state in memory. After a
+successful write, the journal calls these functions in the order of the queue.
 
 A thread writes the queue entries to the log in batches. If the records of the next queue entry do not fit into the
 current batch, the thread starts a new batch. Each queue entry that belongs to a transaction gets a batch of its own.

@@ -18,21 +18,21 @@ This table shows when the coordinator converts a group:
     upgrade      classic group -> KIP-848 group    A client joins with ConsumerGroupHeartbeat (epoch 0).
     downgrade    KIP-848 group -> classic group    All members that are left use the classic protocol.
 
-For example, the consumers A and B form the classic group "readers" in generation 7. A reads partition 0 of
-the topic "weather", and B reads partition 1. Both use an eager assignor such as "range". Then C joins with
-the KIP-848 protocol:
+For example, the consumers A and B form the classic group "readers" in generation 7. A reads the partitions 0
+and 1 of the topic "weather", and B reads partition 2. Both use an eager assignor such as "range". Then C
+joins with the KIP-848 protocol:
 1. C sends ConsumerGroupHeartbeat with epoch 0. "readers" becomes a KIP-848 group in epoch 7. A and B become
    members in epoch 7, and keep their partitions.
 2. The coordinator adds C to the group, and increases the group epoch to 8. In the new target assignment,
-   partition 1 moves from B to C.
-3. B sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because the group is now
+   partition 1 moves from A to C.
+3. A sends Heartbeat with generation 7. The response contains REBALANCE_IN_PROGRESS, because the group is now
    in epoch 8.
-4. B gives up partition 1, because a member with an eager assignor gives up all its partitions before it joins
-   again. B sends JoinGroup. The response contains generation 8, which is the new member epoch of B.
-5. B sends SyncGroup. The response contains no partitions.
+4. A gives up the partitions 0 and 1, because a member with an eager assignor gives up all its partitions
+   before it joins again. A sends JoinGroup. The response contains generation 8, the new member epoch of A.
+5. A sends SyncGroup. The response contains only partition 0.
 6. C sends its next heartbeat. The response contains partition 1.
-7. A sends Heartbeat, and the response contains REBALANCE_IN_PROGRESS. A gives up partition 0 and joins again.
-   A then gets partition 0 back, because the target of A has not changed.
+7. B sends Heartbeat, and the response contains REBALANCE_IN_PROGRESS. B gives up partition 2 and joins again.
+   B then gets partition 2 back, because the target of B has not changed.
 
 If a request of A or B waits for a rebalance when step 1 begins, the request gets the error
 REBALANCE_IN_PROGRESS.

@@ -74,8 +74,8 @@ class GroupConverter:
     ) -> ConsumerGroupHeartbeatResponse:
         """Pass a ConsumerGroupHeartbeat request to the group of the client, and return the response.
 
-        The group is usually a KIP-848 group. If the request joins a classic group, this method first converts the
-        classic group to a KIP-848 group.
+        The group is usually a KIP-848 group. If the request joins a classic group, the method passes it to a new
+        KIP-848 group with the same members. If the new group accepts the request, it replaces the classic group.
 
         Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE, and the errors of `ConsumerGroup.heartbeat`.
         """

@@ -142,7 +142,10 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.state.replay(key, value)
 
     def resume(self, now: int) -> None:
-        """Start the session of each member, after the broker has restored the group from the journal."""
+        """Set the deadlines of all members, after the broker has restored the group from the journal.
+
+        If the session of a member is already running, the session keeps its deadline.
+        """
         timeout = self._settings(self.group_id).session_timeout
         self.deadlines.restart([(member, timeout) for member in self.state.members.values()], now)
 

@@ -26,13 +26,13 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Return a dict that shows which required fields of a heartbeat are empty.
+    """Return a dict that shows which fields of a heartbeat are empty, of the fields that must not be empty.
 
     Each key is an error message, and each value is True if the field is empty. For example, the item "GroupId can't
-    be empty." -> True means that the group id is empty.
+    be empty." -> True means that the group id is empty. An instance id or a rack id can be None.
 
-    Older consumers send no member id in their first heartbeat. For them, `needs_member_id` is False, and the dict
-    never reports an empty member id.
+    If `needs_member_id` is False, the dict never reports an empty member id, because older consumers send no member
+    id in their first heartbeat.
     """
     return {
         "MemberId can't be empty.": needs_member_id and not request.member_id.strip(),

@@ -94,8 +94,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
         """Create the state of an empty group.
 
         If the journal cannot write a change of the group, this object restores the group from its stored records. It
-        then calls `resume(now)`, where `now` is the current time in ms. The function `resume` gives each member a new
-        deadline for its next heartbeat.
+        then calls `resume(now)`, where `now` is the current time in ms. The function `resume` sets the deadlines of the
+        restored members. If a member already has a deadline for its next heartbeat, `resume` keeps this deadline.
         """
         self.group_id = group_id
         self.event_texts: list[str] = []
@@ -168,8 +168,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def all_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of the group.
 
-        The list begins with the tombstones for records that are on disk, but not in the group in memory. For example, a
-        member has left, and the tombstones for its records are not yet on disk.
+        The list begins with the tombstones for records that can be on disk, but are not in the group in memory. For
+        example, a member has left, and the tombstones for its records are not yet on disk.
         """
         of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
         known = [*of_members, *self.tombstones()]

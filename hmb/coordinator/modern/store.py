@@ -54,7 +54,7 @@ class RecordedSteps:
         When a write has failed, this object restores the group. To do this, it calls two functions:
 
         - `restore` receives all stored records, and restores the group from them.
-        - Then `resume` receives the current time in ms, and restarts the session of each member.
+        - Then `resume` receives the current time in ms, and sets the deadlines of the members.
         """
         self.writes: list[Write] = []
         self._restore, self._resume, self._keys = restore, resume, keys

@@ -291,7 +291,7 @@ class InFlightRecords:
     # -- changes
 
     def take_update(self) -> Update | None:
-        """Return the changes that the share coordinator must store, or None if nothing has changed.
+        """Return the changes that the share coordinator must store, or None if there are no such changes.
 
         Each call returns only the changes since the previous call. The result never contains the state Acquired. After
         a restart of the broker, an acquired record is Available again.
@@ -355,10 +355,10 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return a copy of `run` with the delivery state that follows from `event`.
+    """Return the run that `run` becomes after `event`, with the new delivery state, `member` and `deadline`.
 
     A run is a range of records with the same delivery state. `DELIVERY_STATES` determines the new state. If
-    `delivery_count` is negative, the copy keeps the delivery count of `run`.
+    `delivery_count` is negative, the new run has the delivery count of `run`.
     """
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)

@@ -121,8 +121,8 @@ class SharePartition:
 
         The acquired records are runs: each run is a range of records with the same state.
 
-        The queued change contains the new states of the records. The caller must pass it to `finish`, which waits until
-        the change is on disk.
+        The queued change is None if nothing must be stored. It never contains the state Acquired. The caller must pass
+        the change to `finish`, which waits until it is on disk.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)
@@ -182,11 +182,6 @@ class SharePartition:
             queued = self._enqueue()
         self.watchers.wake_all()
         self.finish(queued)
-
-    def runs(self) -> list[Run]:
-        """Return the records in flight as runs (ranges of records with the same state). Monitoring shows them."""
-        with self.lock:
-            return list(self._records)
 
     def _enqueue(self) -> QueuedRecords | None:
         """Put all new changes into the journal's queue. Set the timer to the next timeout of an acquisition lock.

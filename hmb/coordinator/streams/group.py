@@ -1,7 +1,7 @@
 """One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
 
 Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests). The group handles a heartbeat in four
-steps:
+parts:
 1. The group stores the member's data. The first member also sends the topology: the application's tasks and
    their topics.
 2. The group checks whether the topics exist (topics.py). If a topic is missing, the response contains a status, and

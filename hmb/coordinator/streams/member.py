@@ -147,8 +147,8 @@ class StreamsMember:
         Raises UNSUPPORTED_VERSION if the version of the request is too old to contain a member epoch. Raises
         STALE_MEMBER_EPOCH if the epoch of the commit is not valid.
 
-        The member's current epoch is valid. Each partition in `commit` belongs to a task. An older epoch is also valid
-        if the member has owned all these tasks since that epoch (KIP-1251).
+        The member's current epoch is valid. An older epoch is also valid if each partition in `commit` belongs to a
+        task that the member has owned since that epoch (KIP-1251).
         """
         check_commit_version(GroupType.STREAMS, commit)
         if commit.epoch == self.epoch:

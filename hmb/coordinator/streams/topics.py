@@ -185,11 +185,11 @@ class _Counts:
     def _enforce(self, sources: list[str], repartition: list[str]) -> None:
         """Give all repartition topics of a copartition group the same partition count.
 
-        A copartition group contains topics that the application joins by key. `sources` contains
-        the names of its source topics, and `repartition` the names of its repartition topics. Three rules apply:
+        A copartition group contains topics that the application joins by key. `sources` contains the names of its
+        source topics, and `repartition` the names of its repartition topics. Three rules apply:
 
         1. If the group has source topics, the count is their partition count.
-        2. Otherwise, it is the count that the application has chosen for a repartition topic.
+        2. Otherwise, it is the count of the repartition topics for which the application has chosen a count.
         3. If the application has chosen none, it is the largest count of the repartition topics.
 
         Raises TopicProblem if the source topics have different counts, or if a count that the application has chosen

@@ -247,8 +247,8 @@ class TransactionCoordinator:
         """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
 
         If another thread is changing the entry (`entry.transition_in_progress` is True), the method waits for at most
-        `patience` seconds, and then raises CONCURRENT_TRANSACTIONS. `owns_transition=True` means that the calling
-        thread itself has set this flag. The method then ignores the flag.
+        `patience` seconds. If the flag is still True then, the method raises CONCURRENT_TRANSACTIONS.
+        `owns_transition=True` means that the calling thread itself has set this flag. The method then ignores the flag.
 
         Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
         error, `entry` keeps its old value.

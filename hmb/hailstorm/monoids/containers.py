@@ -54,8 +54,8 @@ class MergedMap(Mapping[Any, Any]):
 class MapOf(Monoid[dict[Any, Any]]):
     """A map from keys to states. Two maps merge key by key.
 
-    The parameter `values` is the monoid of the states. For example, the states of `MapOf(Sum())` are sums: {"a": 1}
-    and {"a": 2, "b": 5} merge to {"a": 3, "b": 5}.
+    The parameter `values` is the monoid of the states. For example, a map of `MapOf(Sum())` contains a sum for each
+    key: {"a": 1} and {"a": 2, "b": 5} merge to {"a": 3, "b": 5}.
     """
 
     def __init__(self, values: Monoid[Any]) -> None:
@@ -121,8 +121,8 @@ class Newest(Monoid[tuple[Any, Any] | None]):
     """The value with the highest version. A state is a pair (version, value), or None if it is empty.
 
     For example, a bolt computes the mean for a key, and sends this mean again after each new number. The next bolt
-    uses `Newest` to keep only the last mean. The version can be the count of numbers in the mean, because each new
-    mean then has a higher version.
+    uses `Newest` to keep only the last mean. The version must grow with each new mean. For example, it can be the
+    count of numbers in the mean.
 
     If two different values have the same version, `Newest` keeps the value with the larger encoding (bytes). So
     the result does not depend on the order of merges.

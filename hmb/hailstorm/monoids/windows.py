@@ -229,8 +229,8 @@ class Sessions(WindowsOf):
     session, no more values can belong to the session. The bolt drops the session at the beginning of the next
     snapshot.
 
-    A spout with a long `allowed_lateness` waits longer for late records, and its watermark is lower. The bolt then
-    keeps more sessions in memory.
+    If a spout has a long `allowed_lateness`, the watermark of the bolt grows later. The bolt then keeps more
+    sessions in memory.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

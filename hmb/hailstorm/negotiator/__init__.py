@@ -40,8 +40,8 @@ that all processors have saved their snapshots at this clock. The topology never
 the newest complete one. A sink can therefore write the outputs of records below this clock: no restart repeats
 these outputs.
 
-If a processor has lost its part of the newest complete snapshot, and no newer snapshot exists, the negotiator
-ends the topology with an error.
+If a processor has lost its part of the newest complete snapshot, and no newer snapshot has the parts of all
+processors, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

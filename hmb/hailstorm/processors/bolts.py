@@ -147,7 +147,8 @@ class BoltMachine:
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
         """Merge tuples into `state`. Return the new state and the number of late tuples.
 
-        For each tuple, the method calls `transform` with the tuple and a state, and appends the outputs to `results`.
+        After each merge, the method calls `transform` with the tuple and the new state, and appends the outputs to
+        `results`.
 
         If `base` is None, `state` is the whole state of the bolt, and `transform` receives this state.
 

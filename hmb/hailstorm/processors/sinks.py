@@ -1,8 +1,8 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-A sink saves snapshots as a bolt does. Its snapshot contains the outputs that the sink still holds back. The
-snapshot also contains one offset for each partition: the sink has written all outputs of records below these
-offsets.
+A sink saves snapshots as a bolt does. Its snapshot contains the outputs that the sink still holds back, but no
+outputs of records after the snapshot. The snapshot also contains one offset for each partition: the sink has
+written all outputs of records below these offsets.
 
 A sink that writes each output immediately saves an empty snapshot. The snapshot store keeps one offset for
 each partition with it. So even a topology without bolts can start again at these offsets.
@@ -49,12 +49,11 @@ from hmb.hailstorm.topology import Processor, Processors
 class SinkSnapshot(NamedTuple):
     """The state that a sink saves in a snapshot.
 
-    `held` contains the outputs that the sink has received, but has not written yet.
+    `held` contains the outputs that the sink has received, but has not written yet. It contains no outputs of
+    records after the snapshot.
 
     `written` contains one offset for each partition. The sink has already written the outputs of all records below
-    these offsets.
-
-    `written` is None if the sink has written no outputs yet, or if the sink writes each output immediately.
+    these offsets. `written` is None if the sink has written no outputs yet, or if it writes each output at once.
     """
 
     held: HeldOutputs
@@ -94,7 +93,7 @@ class SinkMachine:
         self._is_saving = False
 
     def restore(self, value: Any) -> None:
-        """Restore the outputs that were still unwritten when the sink saved the snapshot `value`."""
+        """Restore the unwritten outputs that the snapshot `value` contains."""
         self.held, self._completed = SinkSnapshot.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:

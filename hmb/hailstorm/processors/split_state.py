@@ -47,8 +47,8 @@ class SplitState:
     def __init__(self, bolt: Bolt) -> None:
         self.a: Any = bolt.monoid.empty()
         self.b: Any = None
-        # `b` contains the tuples that arrive during a snapshot. In a bolt without state, `b` is None even during a
-        # snapshot. Only `is_frozen` therefore shows whether the bolt is saving a snapshot.
+        # During a save, `b` contains the new tuples. In a bolt without state, `b` is None even during a save. Only
+        # `is_frozen` therefore shows whether the bolt is saving a snapshot.
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME

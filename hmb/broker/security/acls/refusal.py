@@ -134,9 +134,9 @@ def _refuse(
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
     """Return the fields that identify a response item, as a dict: field name -> value.
 
-    For the topic "orders" in a Produce response, the result is {"name": "orders"}. `fields` contains the
-    declarations of the response item's fields. The function copies the values from `source`, the corresponding item
-    of the request.
+    For the topic "orders" in a Produce response of version 12, the result is {"name": "orders"}. `fields` contains
+    the declarations of the response item's fields. The function copies the values from `source`, the corresponding
+    item of the request.
     """
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"
@@ -149,13 +149,13 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of a request that a response answers one by one, or None if the request has no such items.
+    """Return the list of request items that a response answers one by one, or None if no such list exists.
 
     For example, the response to Produce contains one item for each topic of the request. `source` is the request,
     or a part of it. `item` is the class of the response's items.
 
     The function returns the first list in `source` whose items share a field with `item`, for example the name of
-    a topic.
+    a topic. If this list is empty or null, the result is an empty list.
     """
     if not isinstance(source, Struct):
         return None

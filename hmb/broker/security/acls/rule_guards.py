@@ -81,7 +81,10 @@ def _clear_below_errors(struct: Any) -> None:
 
 
 def when_ready(answer: Answer, change: Callable[[Any], Any]) -> Answer:
-    """Return `change(answer)`. If `answer` is not ready, return a `Deferred` that calls `change` later."""
+    """Return `change(answer)`, or None if `answer` is None.
+
+    If `answer` is not ready, return a `Deferred` that calls `change` later.
+    """
     if isinstance(answer, Deferred):
         return Deferred(lambda: change(answer.result()))
     return None if answer is None else change(answer)

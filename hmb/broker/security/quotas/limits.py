@@ -11,8 +11,9 @@ that exists:
     6. a quota for the default user
     7. a quota for the client id
     8. a quota for the default client id
-With quota 3 or 6, all clients of one user share the quota. Different users do not share quota 6: each user gets
-the whole quota. Different client ids do not share quota 8: each client id gets the whole quota.
+With quota 3 or 6, all clients of one user share the quota. Different users do not share quota 4, 5 or 6:
+each user gets the whole quota. Different client ids do not share quota 2, 5 or 8: each client id gets the whole
+quota.
 
 For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. A
 client of alice has the client id `web`, so both quotas match. Only the quota of alice applies, because a quota

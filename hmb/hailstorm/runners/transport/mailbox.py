@@ -1,11 +1,11 @@
 """A mailbox is the queue of one processor. It contains payloads and notices.
 
-*Payloads* contain the tuples that other processors send to this processor. They wait in the mailbox in the order of
-their arrival. The mailbox holds at most CAPACITY `Payloads` objects.
+*Payloads* contain the tuples that other processors send to this processor. They wait in the mailbox in the
+order of their arrival. The mailbox holds at most CAPACITY `Payloads` objects.
 
-*Notices* are messages that control the processor. There are two kinds. A *master state* is a command to all processors,
-for example to pause. A `SaveNotice` reports that a save of the processor's state has ended. The processor takes notices
-before payloads. It therefore pauses at once, even if many payloads wait in the mailbox.
+*Notices* are messages that control the processor. There are two kinds. A *master state* is a command to all
+processors, for example to begin a snapshot. A `SaveNotice` reports that a save of the processor's state has
+ended. The processor takes notices before payloads, so a command never waits for the payloads in the mailbox.
 
 A mailbox needs no limit for notices, because only a few can wait in it. A new command (master state) replaces
 an older command in the mailbox. All other notices report that a save of the processor's state has ended. A
