@@ -17,9 +17,9 @@ other nodes have `parallelism` processors (by default 1):
     topn               topn-0 topn-1
     console            console-0
 
-A processor is one instance of a node. For example, the node `count` comes directly after the node `tags`. The
-processor `tags-0` then sends each tuple to only one of the processors `count-0`, `count-1` and `count-2`. The
-grouping function of the node `count` selects this processor.
+A processor is one instance of a node. It sends each tuple to all nodes that come directly after its own node.
+In each of these nodes, the grouping function of the node selects one processor. For example, `count` comes
+after `tags`, so `tags-0` sends each tuple to only one of the processors `count-0`, `count-1` and `count-2`.
 
 The class `Processors` computes how a topology runs with the partitions that its topics have now. It contains
 the names of all processors. For each processor, it also contains the processors that send tuples to it, and the

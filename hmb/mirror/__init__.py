@@ -4,9 +4,9 @@ One Kafka cluster belongs to one data center. A company with several data center
 them. A company that moves to a new cluster needs a copy in this cluster.
 
 The mirror follows a simple idea from Kafka 0.7: it is a consumer of the source cluster, and a producer of the
-target cluster. In the next drawing, the mirror has copied the records a to f (offsets 0 to 5). It
-commits two offsets at the target: its own position (6, the next record to copy), and the translated offset of the
-group `billing`:
+target cluster. Neither cluster needs special code, and the clusters can have different sizes. In the next
+drawing, the mirror has copied the records a to f (offsets 0 to 5). It commits two offsets at the target: its
+own position (6, the next record to copy), and the translated offset of the group `billing`:
     source cluster                        mirror                              target cluster
     orders-0  a b c d e f g  --Fetch-->   batches: (c d) (e f)  --Produce-->   orders-0  a b c d e f
                                           position: 6           --commit--->   group hmb-mirror-...: orders-0 at 6

@@ -12,12 +12,12 @@ programs on the same computer can reach:
 
 If other computers can reach the server, a token is not enough: the user must also log in.
 
-The link that the broker prints opens a page. If the broker has users, the page shows only a login form until the user
-has logged in.
+The link that the broker prints opens a page. If the broker has users, the page shows only a login form until
+the user has logged in.
 
-If the broker has users, a program without cookies must send two things in each request. The first is the token from
-the link that the broker prints, as `?token=TOKEN`. The second is the user's name and password, in the header
-`Authorization: Basic`.
+If the broker has users, a program without cookies and without the owner's token must send two things in each
+request. The first is the token from the link that the broker prints, as `?token=TOKEN`. The second is the
+user's name and password, in the header `Authorization: Basic`.
 
 If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of
 the data directory.
@@ -57,9 +57,8 @@ class Proofs(NamedTuple):
 class Admission:
     """Decides who may send requests to one HTTP server.
 
-    `logins` checks the passwords and sessions of the broker's users. If `logins` is None, a server that only this
-    computer can reach requires `token` or `owner_token`. A server that other computers can reach refuses all
-    requests.
+    `logins` checks the passwords and sessions of the broker's users. If `logins` is None, a server that other
+    computers can reach refuses all requests. Any other server then requires `token` or `owner_token`.
     """
 
     def __init__(self, *, is_public: bool = False) -> None:

@@ -42,8 +42,9 @@ A client with a slow handshake therefore does not delay other clients.
 *Streams.* A response with `chunks` is a stream without a fixed end: the server sends each chunk as soon as the
 iterator yields it.
 
-A client may read a stream too slowly, so that the server cannot send the next bytes. After SLOW seconds without
-success, the server closes the connection. A stream stays open while the server has nothing to send.
+If a client reads so slowly that the server cannot send a chunk within SLOW seconds, the server closes the
+connection. With TLS, this limit applies to each part of a chunk that the server encrypts. A stream stays open
+while the server has nothing to send.
 """
 
 from __future__ import annotations
@@ -326,9 +327,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _proofs(self, query: dict[str, str]) -> Proofs:
         """Return the parts of the request that can prove who sent it, for example the token.
 
-        A web page of an attacker can make the browser send a POST request with the user's cookies. The method therefore
-        uses the cookies of GET requests only. Public routes are an exception, because the public routes `/login` and
-        `/logout` need the cookies.
+        A web page of an attacker can make the browser send a POST request. The method therefore uses the cookies of GET
+        requests only. Public routes are an exception, because the public routes `/login` and `/logout` need the
+        cookies.
         """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):

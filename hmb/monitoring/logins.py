@@ -86,7 +86,8 @@ class Logins:
     def is_required(self) -> bool:
         """Whether users must log in before they can read the broker's state.
 
-        Users must log in if the broker has a listener with SASL, a user with a password, or ACLs.
+        Users must log in if the broker has a listener with SASL, a user with a password, or an authorizer (which checks
+        ACLs).
         """
         has_sasl = any(each.protocol.has_sasl for each in self._broker.security.values())
         return has_sasl or self.has_passwords or self._broker.authorizer is not None

@@ -2,7 +2,8 @@
 
 When retention or compaction removes a segment from the log, the log immediately renames the segment's files. So
 the broker does not load the segment at its next start. A fetch may still read from these files, so the log
-deletes them only after the time `file.delete.delay.ms`.
+usually keeps them for the time `file.delete.delay.ms`. If the disk is full or the broker stops, the log deletes
+them earlier.
 
 Source: Kafka's `LogSegments`.
 """

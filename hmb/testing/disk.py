@@ -98,7 +98,7 @@ class DiskFaults:
     def detach(self) -> None:
         """Forget the broker's server, because the broker stops. The list of faults does not change.
 
-        After the broker's next start, the faults apply to the broker's files again.
+        The faults still apply to the broker's files while it stops, and after its next start.
         """
         self._server = None
 

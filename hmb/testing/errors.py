@@ -20,7 +20,7 @@ class FaultError(HmbError, ValueError):
 
 
 class NameNotFound(HmbError, ValueError):
-    """An error for an unknown name: no API has this name, and no error code has it.
+    """An error for the unknown name of an API, or the unknown name of an error code.
 
     The message suggests the most similar name.
     """

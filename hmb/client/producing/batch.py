@@ -10,8 +10,8 @@ a partition is the largest number of batches that are allowed in flight together
 2. The window is `max_in_flight`, until a batch fails.
 3. The window is 0, until no batch of the partition is in flight. Then the sender thread decides whether each failed
    batch is given up, split or sent again.
-4. The window is 1, so the sender thread sends one batch at a time. When all batches that must be sent again are
-   delivered or have failed, the partition continues with step 2.
+4. The window is 1, so the sender thread sends one batch at a time. Step 2 follows when the broker has written a batch
+   of the current epoch, and no later batch has old sequence numbers.
 
 The *owner* of a partition's queue is the only thread that handles the batches in the queue. While the producer
 does not know the partition's leader, the owner is the router thread (`LeaderRouter` in sender.py). The router

@@ -74,8 +74,8 @@ class BatchResult:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        # A function that sends the batch at once. After the call, no more records are added to the batch. Without the
-        # call, the producer waits up to `linger` seconds for more records.
+        # A function that lets the producer send the batch at once. After the call, no more records are added to the
+        # batch. Without the call, the producer waits up to `linger` seconds for more records.
         self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts of the batch that have no outcome yet
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record

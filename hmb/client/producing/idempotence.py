@@ -71,21 +71,21 @@ begins with one batch again. Batches with different epochs are never in flight t
 The order of two batches can change in one case. A broker forgets a producer that has sent nothing for a day
 (`producer.id.expiration.ms`). From a forgotten producer, the broker accepts any sequence number.
 
-For example, a forgotten producer sends the batches A and B together. When A arrives, too few replicas are in
-sync, so the broker rejects A. When B arrives, enough replicas are in sync, so the broker writes B. The producer
-then sends A again, and the broker writes A after B. Each batch is still written only once.
+For example, a forgotten producer sends the batches A and B together. The broker rejects A, because A is too
+large, and writes B. The producer then splits A and sends the halves in a new epoch. So the broker writes the
+records of A after B. Each record is still written only once.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
 has written batch 1, or the producer has given up batch 1.
 
 After a batch of a partition has failed, the producer sends only one batch of this partition at a time,
-beginning with the oldest one. It does so until all batches that were in flight are completed
+beginning with the oldest one. It does so until all batches that keep their old sequence numbers are completed
 (`PartitionQueue.window` is 1).
 
 The producer does not know whether the broker has written these batches, so it may have to send all of them
 again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the
-producer sent newer batches in the meantime, the broker would not recognize some of the copies.
+producer sent newer batches in the meantime, the broker might not recognize some of the copies.
 """
 
 from __future__ import annotations
@@ -227,10 +227,11 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
-    The list `after` contains the batches of the partition that were sent after `batch`.
+    The list `after` contains the batches of the partition that were sent after `batch`. The function also frees the
+    numbers of those batches in `after` that the broker cannot have written.
 
     If the broker has certainly not written `batch`, the next batch can get the same sequence numbers. If the broker
-    may have written `batch`, the function begins a new epoch of the partition.
+    may have written `batch`, the function begins a new epoch of the partition, unless a newer epoch has begun.
     """
     if batch.numbers is None:
         return
@@ -258,8 +259,9 @@ def restart_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guara
 def _have_the_last_sequences(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
-    The broker has rejected all these batches. For example, two batches have the sequence numbers 20 to 29 and 30 to
-    39. The result is True if the next record of the partition gets the number 40.
+    The broker has rejected all these batches. They are in the order in which the producer has sent them. For
+    example, two batches have the sequence numbers 20 to 29 and 30 to 39. The result is True if the next record of
+    the partition gets the number 40.
 
     If the next record gets the number 50, the result is False. Another batch then has the numbers 40 to 49, and the
     broker has accepted this batch.

@@ -253,6 +253,6 @@ class ShareConsumer:
     ) -> None:
         if error is not None:
             # After an error, some records of the last poll may be unprocessed. So `close` must not accept them. In
-            # explicit mode, it accepts nothing.
+            # explicit mode, it only sends the acknowledgements that are already chosen.
             self._is_explicit = True
         self.close()

@@ -3,8 +3,9 @@
 One member, the leader, decides which member reads which partitions. Each member sends metadata, for example its list of
 topics, to the coordinator. The coordinator elects the leader, and sends the metadata of all members to it.
 
-The coordinator does not interpret the metadata, with one exception. Before committed offsets expire or are deleted, the
-coordinator reads the topic names in the metadata (group_expiry.py).
+The coordinator does not interpret the metadata, with two exceptions. Before committed offsets expire or are deleted,
+the coordinator reads the topic names in the metadata (subscriptions.py). It also reads the metadata when the group
+becomes a KIP-848 group (migration/upgrade.py).
 
 The coordinator also chooses an assignor that all members support, for example "range". (In JoinGroup, an assignor is
 called a *protocol*.) The leader returns the assignment, and the coordinator sends each member its part. In the next

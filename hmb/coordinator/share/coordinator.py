@@ -180,7 +180,7 @@ class ShareCoordinator:
             if NO_LEADER_EPOCH < leader_epoch < known.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {known.leader_epoch}")
             changed = known.updated(update, leader_epoch, self._clock())
-            if changed.updates >= self._updates_per_snapshot:
+            if known.updates >= self._updates_per_snapshot:
                 changed = changed.as_snapshot()
                 return self._put(id, changed, snapshot_record(id.group_id, id.partition, changed))
             return self._put(id, changed, update_record(id.group_id, id.partition, changed, update))

@@ -94,8 +94,8 @@ class DatabaseTarget:
         The epoch counts how often the sink instance has started. The clock contains one offset for each partition. The
         outputs of all records below these offsets are already in the database.
 
-        The method first updates the row of the sink instance, and then reads the row. The update locks the row until
-        the transaction ends.
+        The method first updates the row of the sink instance, or adds the row if it does not exist. It reads the row
+        afterwards. The update locks the row until the transaction ends.
         """
         row = (self._sink,)
         if not self._execute(cursor, "UPDATE hailstorm_clock SET epoch = epoch + 1 WHERE sink = ?", row):

@@ -23,8 +23,8 @@ tags in them have no effect.
 times a second. If clients send records to all of 100 partitions, the feed uses 3 % of one processor. While no
 browser shows the page, the feed does not run.
 
-If a collection of the broker's state takes 100 ms of processor time, the feed waits for at least 400 ms (four
-times as long). So the feed uses at most 20 % of one processor. The longest wait is 2 s. If a collection takes
+If a collection usually takes 100 ms of processor time, the feed waits for at least 400 ms (four times as long).
+So the feed usually uses at most 20 % of one processor. The longest wait is 2 s. If a collection usually takes
 1 s, the feed therefore uses up to 33 % (1 of 3 s).
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,

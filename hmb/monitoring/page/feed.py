@@ -15,10 +15,12 @@ For example, clients send records to all 100 partitions of a broker. Every 180 m
 this broker, which takes 5 ms of processor time. So the feed uses 3 % of one processor (5 of 180 ms). For a
 broker with 1,000 partitions, 200 of which change, the feed takes 16 ms every 180 ms, and uses 9 %.
 
-The feed's thread collects the state and then waits for at least four times as long. For example, if it has used
-100 ms of processor time, it waits for 400 ms. So the feed uses at most 20 % of one processor.
+The feed's thread collects the state and then waits for at least four times the usual processor time of a
+collection. For example, if a collection usually takes 100 ms, the thread waits for 400 ms. So the feed usually
+uses at most 20 % of one processor.
 
-If the thread has used 1 s, it waits for only 2 s, the longest wait. The feed then uses up to 33 % (1 of 3 s).
+If a collection usually takes 1 s, the thread waits for only 2 s, the longest wait. The feed then uses up to
+33 % (1 of 3 s).
 
 The feed stores only the last KEPT changes of the state, to save memory. Some pages read their events slowly. If
 a page has missed more than KEPT changes, the feed sends it the whole state again.
@@ -59,7 +61,8 @@ class Pace(NamedTuple):
     After each collection, the feed waits for at least REST_FACTOR (4) times the usual cost. For example, if the
     usual cost is 100 ms, the feed waits for 400 ms. No wait takes more than `longest` seconds.
 
-    The usual cost is the median of the last RECENT costs.
+    The usual cost is the median of the last RECENT costs. A mean would be too high: if Python's garbage collector
+    runs during a collection, the collection costs four times as much.
     """
 
     period: float  # seconds between the starts of two collections; the time is longer if the feed must rest longer

@@ -1,13 +1,13 @@
 """StreamsGroupHeartbeat (88): join a streams group, stay in it, or leave it (KIP-1071).
 
-The members of a streams group are the threads of a Kafka Streams application. The application divides its work into
-*tasks*, and the broker assigns the tasks to the members.
+The members of a streams group are the threads of a Kafka Streams application. The application divides its work
+into *tasks*, and the broker assigns the tasks to the members.
 
-A member that joins a streams group sends the *topology* of the application. The topology consists of *subtopologies*.
-Each subtopology contains the names of the topics that it reads and writes.
+A member that joins a streams group sends the *topology* of the application. The topology consists of
+*subtopologies*. Each subtopology contains the topics that it reads (names or patterns), and the internal topics
+that it writes.
 
-The broker creates the internal topics of a Kafka Streams application. These are topics that only this application
-uses.
+The broker creates the internal topics of a Kafka Streams application. Only this application uses these topics.
 """
 
 from hmb.protocol import fields as t

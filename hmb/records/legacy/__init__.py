@@ -22,7 +22,7 @@ The broker converts messages to a record batch only in two cases:
 - The setting `compression.type` of the topic requires another codec.
 
 - The broker has written offsets into a wrapper of version 0, but another producer's records are appended
-  first and get these offsets. To change the offsets, the broker would have to decompress the wrapper again.
+  first and get these offsets. To change the offsets, the broker must compress the messages again anyway.
 
 When an old consumer reads record batches, the broker converts the batches to messages. If you are interested
 only in today's clients, skip this folder.

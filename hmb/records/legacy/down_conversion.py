@@ -141,8 +141,9 @@ class DownConversion:
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
         """Yield two numbers for each message: its size in the response and its cost, both in bytes.
 
-        The cost limits how much the broker decompresses. For example, a record has 30 bytes of headers, and becomes a
-        message of 100 bytes without headers. The broker must decompress the headers, so the cost is 130 bytes.
+        The cost is the number of bytes by which the message reduces the room in the response. The cost includes the
+        headers, because the broker must decompress them. For example, a record has 30 bytes of headers, and becomes a
+        message of 100 bytes without headers. The cost is then 130 bytes.
 
         The cost of a message that the broker sends unchanged is the size of the message.
         """

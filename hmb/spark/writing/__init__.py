@@ -9,9 +9,9 @@ not acknowledged, the task fails, and Spark runs the task again. A row can then 
 writes *at least once*.
 
 With the option `exactlyOnce`, a task writes its rows in one transaction. In the same transaction, the task
-commits an offset for a consumer group: the number of the batch plus 1. If Spark runs the task again, the task
-reads this offset, and finds that the batch is already written. The task then writes nothing, so the query
-writes *exactly once*.
+commits an offset for a consumer group: the number of the batch plus 1. If Spark runs the task again after this
+transaction, the task reads this offset, and finds that the batch is already written. The task then writes
+nothing, so the query writes *exactly once*.
 
 The rows of a task pass through these modules, from left to right. If the query writes exactly once, the task also uses
 the module `once`, which sends all rows in one transaction:

@@ -28,7 +28,7 @@ therefore writes none of its rows.
 
 Spark may run the same task several times. A task stores a note in Kafka, which contains the number of the
 newest batch that the task has written. Each run of the task calls `init_transactions` before it reads the note.
-After this call, no earlier run of the task can commit, so no earlier run can change the note.
+After this call, no earlier run can commit. When the run has read the note, no earlier run can change the note.
 
 A run writes its rows and a new note in one transaction. Either the transaction commits both, or it aborts both.
 
@@ -42,8 +42,8 @@ Limits:
   of the rows, which does not depend on their order. If the task runs again with other rows, it fails, so that
   no row is lost without an error. A query with `rand()` would therefore fail whenever a batch runs again.
 
-- With the option `failOnChangedRows=false`, a task with changed rows does not fail. It writes its rows in a
-  new transaction, and then compares the checksums. If the rows are the same, the task aborts the transaction.
+- With the option `failOnChangedRows=false`, a repeated task can have other rows. It writes its rows in a new
+  transaction, and then compares the checksums. If the rows are the same, the task aborts the transaction.
   Otherwise it commits the new rows in addition to the old rows, so each row is written at least once.
 
 - A task without rows neither reads nor writes a note. A task can have rows in the first run, but none in the

@@ -202,7 +202,7 @@ class Compaction:
 
         Compaction drops the tombstones in a record batch (v2) when the delete horizon in the batch's header has
         passed. Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is
-        True.
+        True, because their segment is old enough.
 
         If an earlier batch could not be read (`is_blind`), old tombstones stay. Raises KafkaError if the batch cannot
         be read.

@@ -195,9 +195,9 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
     """Yield a `ScanStep` for each batch of a log file, from `position` to the batch that the caller wants.
 
-    If `offset` is given, the scan ends at a batch whose last offset is `offset` or greater. If `timestamp` (ms) is
-    given, the scan ends at a batch whose greatest timestamp is `timestamp` or greater. The scan yields a step for
-    this batch, too.
+    If `offset` is given, the scan ends at the first batch whose last offset is `offset` or greater. If `timestamp`
+    (ms) is given, the scan ends at the first batch whose greatest timestamp is `timestamp` or greater. The scan
+    yields a step for this batch, too.
     """
     with log.open("rb") as file:
         for at, batch in walk(file, position):

@@ -269,8 +269,8 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Call `open` before taking the lock `_syncing`. If too many files are open, `open` syncs and closes one of
-        # them. In rare cases, `open` chooses the same file that this method syncs. If this thread already held
+        # Call `open` before taking the lock `_syncing`. If too many files are open, `open` closes one of them, and may
+        # sync it first. In rare cases, `open` chooses the same file that this method syncs. If this thread already held
         # `_syncing`, the sync in `open` would wait for the lock forever.
         file = self.open()
         with self._syncing:

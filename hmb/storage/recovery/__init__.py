@@ -26,8 +26,8 @@ For example, the recovery point is 220: all records below offset 220 were on dis
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at
 offset 230.
 
-When the broker starts, it reads only the last batches of a closed segment whose files are unchanged. It finds
-damage in the other batches later, when clients read them (`read_checks`).
+When the broker starts, it reads only a few batch headers of a closed segment whose files are unchanged. It
+finds other damage in this segment later, when clients read the damaged batches (`read_checks`).
 
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 

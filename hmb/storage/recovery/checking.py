@@ -176,8 +176,8 @@ def _end_of_data(windows: Windows, position: int) -> int:
     """Return a position after which a file contains only zeros. The function does not change the file.
 
     A file can end with zeros, for example because the file system has reserved space for it. The function reads the
-    file backward in blocks of 1 MiB, and stops at the first block that contains another byte. It returns the end of
-    this block.
+    file backward in blocks of 1 MiB, but not beyond `position`. It skips the blocks that contain only zeros, and
+    returns the position where these blocks begin.
     """
     end = windows.end
     while end - len(ZEROS) >= position:

@@ -19,9 +19,10 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# An append adds an index entry only if it begins more than `index.interval.bytes` bytes after the position in the last
-# entry. An append without an entry therefore ends at most `index.interval.bytes` plus its own size after this position.
-# This module assumes that one append has at most MAX_UNINDEXED bytes.
+# Usually, an append adds an index entry if it begins more than `index.interval.bytes` bytes after the position in the
+# last entry. An append without an entry then ends at most `index.interval.bytes` plus its own size after this position.
+# After a start, this distance can be greater, because the broker counts only the bytes appended since the start. This
+# module assumes that one append has at most MAX_UNINDEXED bytes.
 #
 # If a batch begins more than `index.interval.bytes` plus MAX_UNINDEXED bytes after the position in the last index
 # entry, the index probably lacks entries. The broker then checks the whole segment. If `max.message.bytes` is large,

@@ -1,8 +1,9 @@
 """Rebuilding damaged indexes of a segment while clients read it.
 
-An entry of the offset index contains an offset and the position of a batch. The last offset of the batch must
-not be greater than the offset in the entry. For example, the batch at position 5000 has the offsets 8031 to
-8040. An entry with offset 8040 and position 5000 is correct. With offset 8035, it is wrong.
+An entry of the offset index contains an offset and a position. A batch must begin at this position, and the
+last offset of the batch must not be greater than the offset in the entry. For example, the batch at position
+5000 has the offsets 8031 to 8040. An entry with offset 8040 and position 5000 is correct. With offset 8035, it
+is wrong.
 
 If a reader finds a wrong entry, the broker builds a new offset index and a new time index from the headers of
 the batches:

@@ -264,7 +264,7 @@ class _Loading:
         return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
-        """Return the offset after the last synced record of the log, or None if this offset is unknown."""
+        """Return an offset below which all records of the log were synced, or None if no such offset is known."""
         recovery_point, next_offset = self._checkpoint.recovery_point, self._checkpoint.next_offset(segment.base_offset)
         if self._checkpoint.is_clean:
             return recovery_point if next_offset is None else max(recovery_point or 0, next_offset)
@@ -340,8 +340,8 @@ def _load_producers(
 ) -> ProducerState:
     """Load a snapshot into `state`, add the later batches, and rebuild incomplete transaction indexes.
 
-    For example, the transaction index of the segment at offset 500 is incomplete. To read all batches of this
-    segment again, the function loads no snapshot after offset 500.
+    The function loads the newest intact snapshot. But suppose that the transaction index of the segment at offset
+    500 is incomplete. To read all batches of this segment again, the function loads no snapshot after offset 500.
     """
     loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)

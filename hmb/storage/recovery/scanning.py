@@ -7,9 +7,9 @@ log ends after the second batch:
                      ^ segment.size
 
 A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which
-the intact batches end. The broker has synced all records below the *recovery point* (loading.py). If the intact
-batches end below this offset, `repair` (repair.py) replaces the damaged bytes. Otherwise, `repair` cuts them
-off.
+the intact batches end. If damaged bytes follow, `repair` (repair.py) replaces them or cuts them off. It cuts
+them off only in the last segment, if the intact batches end at or after the *recovery point*. The broker has
+synced all records below the recovery point (loading.py).
 
 After the repair, loading.py reads the state of the producers from the intact batches.
 

@@ -9,9 +9,9 @@ file, it writes the checksums of the old and of the new content into the manifes
 one of these two contents. When the broker starts, it compares each state file with these checksums. If neither
 checksum matches, another process has changed the file, or the file is damaged.
 
-The broker does not use a damaged state file. It computes the content of some files again, for example the
-leader epochs of a log, and logs an error. If `topics.json` is damaged, the broker does not start, and the error
-says what the user can do.
+The broker does not use a damaged state file. It starts without some files, or computes their content again, for
+example the leader epochs of a log, and logs an error. If a file such as `topics.json` or `meta.properties` is
+damaged, the broker does not start, and the error says what the user can do.
 
 For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. This line means: in partition 0 of
 the topic `events`, all records at offsets below 1,234 are on disk.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,7 @@ from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from hmb.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from hmb.protocol.messages.write_share_group_state import WriteShareGroupStateRequest
+from hmb.records import read_records
 from hmb.storage.log import Log
 from tests.broker.conftest import Asker
 
@@ -105,3 +107,21 @@ def test_the_lag_from_the_lowest_start_offset_fits_into_the_response(ask: Asker)
     group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=None)
     (described,) = ask(DescribeShareGroupOffsetsRequest(groups=[group]), 1).groups
     assert described.topics[0].partitions[0].lag == INT64_MAX
+
+
+def test_a_snapshot_follows_after_the_configured_number_of_updates(make_asker: MakeAsker) -> None:
+    ask = make_asker(
+        share_coordinator_state_topic_num_partitions="1",
+        share_coordinator_snapshot_update_records_per_snapshot="2",
+    )
+    ask(FindCoordinatorRequest(key=GROUP), 0)
+    ask.broker.topics.create("t", 1)
+    initialize(ask, [0], 5)
+    for start_offset in (6, 7, 8, 9):
+        write(ask, [0], start_offset)
+    states = ask.broker.topics.get("__share_group_state")
+    assert states is not None
+    data = states.log(0).read(0, 10_000).records.read()
+    types = [struct.unpack_from(">h", record.key or b"")[0] for record in read_records(data)]
+    snapshot, update = 0, 1
+    assert types == [snapshot, update, update, snapshot, update]
