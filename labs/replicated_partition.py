@@ -1,13 +1,13 @@
 """A simulated partition with three replicas, for lab 11.
 
 HMB is a single broker without replicas, so lab 11 simulates a cluster. The simulation has no network and no
-clock. Each method call is one step, and the simulation measures time in steps. The caller provides the rules of
-replication:
-    high_watermark(log_ends, isr)                           the offset below which every in-sync replica has all records
-    in_sync(replicas, leader, caught_up_at, now, max_lag)   the list of the in-sync replicas (ISR)
-    elect(replicas, isr, live)                              the next leader, or None
-    common_length(follower_epochs, leader_epochs)           how many records a follower keeps when it gets a new leader
-    is_acknowledged(acks, offset, leader_end, high_watermark)  whether a record is acknowledged
+clock. Each action, such as a fetch, is one step, and the simulation measures time in steps. The caller provides
+the rules of replication, five functions (the class `Rules` shows their parameters):
+    high_watermark   the first offset at which at least one in-sync replica has no record
+    in_sync          the list of the in-sync replicas (ISR)
+    elect            the next leader, or None
+    common_length    how many records a follower keeps when it gets a new leader
+    is_acknowledged  whether a record is acknowledged
 
 For example, the leader A has 3 records, and its followers B and C have 2. With acks=1, the third record is acknowledged
 as soon as A has it. If A crashes now, B becomes the leader, and the acknowledged third record is lost.

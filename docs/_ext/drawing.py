@@ -168,7 +168,7 @@ class Drawing:
         tone: Tone = "plain",
         strong: bool = False,
     ) -> None:
-        """Write one line of text. `y` is its baseline. Raises DrawingError if the text leaves the canvas."""
+        """Write a line of text just above height `y`. Raises DrawingError if the text leaves the canvas."""
         wide = width_of(words, size) * (BOLD if strong else 1)
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]
         self._check(Point(left, y - size * 0.8), Point(left + wide, y))

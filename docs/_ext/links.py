@@ -18,8 +18,7 @@ The command `make links` opens each link. If the linked site answers, the comman
 `links.txt`. If the site has never answered, `links.txt` contains the date on which `make links` first tried to
 open the link.
 
-If a link is new on a page, and `links.txt` does not contain it yet, the table of links shows the day of the
-build.
+If `links.txt` does not contain a link yet, the table of links shows the day of the build as the link's date.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class ExternalLinks(nodes.General, nodes.Element):
 class ExternalLinksDirective(SphinxDirective):
     """The directive `external-links`, which shows all links to other sites.
 
-    Sphinx reads the page with this directive again in each build, because other pages may have new links.
+    If a page contains this directive, each build reads the page, because other pages may have new links.
     """
 
     def run(self) -> list[nodes.Node]:

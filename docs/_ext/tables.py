@@ -1,4 +1,4 @@
-"""The base class of directives that show a table from the code.
+"""The base class of directives that show a variable as a table.
 
 A directive can show a table that is stored in a variable of a module. The argument of the directive has
 the form `module:variable`: the name of the module, a colon, and the name of the variable.

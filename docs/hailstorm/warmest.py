@@ -1,7 +1,7 @@
 """Print the two cities with the highest mean temperature.
 
-The bolt `mean` computes the mean temperature of each city. With each new temperature, it sends a new mean of this city.
-The bolt `warmest` keeps only the newest mean of each city, and compares these means.
+The bolt `mean` computes the mean temperature of each city. After each new temperature of a city, it sends the
+city's mean. The bolt `warmest` keeps the newest mean of each city, and compares these means.
 """
 
 import heapq

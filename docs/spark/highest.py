@@ -2,8 +2,8 @@
 
 Usage: python highest.py SERVERS CHECKPOINT
 
-The topic `weather` contains records whose key is a city and whose value is a temperature. Spark keeps the highest
-temperature of each city as a state, from one run to the next.
+In the topic `weather`, the key of a record is a city, and the value is a temperature. The folder CHECKPOINT
+keeps each city's highest temperature for the program's next start.
 """
 
 import sys

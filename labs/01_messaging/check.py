@@ -96,7 +96,7 @@ def test_wait(answer):
 def test_all_waiting_threads(answer):
     """One call of `publish` wakes each waiting subscriber.
 
-    Several threads may call `wait` for the same subscriber. A thread that wakes and finds no message waits again.
+    Several threads can call `wait` for one subscriber. If a thread wakes and finds no message, it waits again.
     """
     topic, found = answer.Topic(), []
     for name in ("a", "b"):
@@ -297,8 +297,8 @@ def publish_objects(topic, count):
 def check_kept(topic, references, right, case):
     """Check that the topic keeps the expected number of messages, and no more.
 
-    The number `right` is the expected number. The method `topic.retained()` must return it. The list `references`
-    contains weak references to messages. At most `right` of these messages may still be in memory.
+    The method `topic.retained()` must return the number `right`. The list `references` contains weak references to
+    messages. The number of these messages in memory must not be greater than the number `right`.
     """
     found = topic.retained()
     assert found == right, f"{case}: retained() is {found!r} (right: {right})"

@@ -38,7 +38,7 @@ def test_batch(answer, rng):
 
 
 def test_speed(answer, rng):
-    """A `SpeedView` counts the clicks from the offset `begin` on."""
+    """A `SpeedView` counts clicks at and above offset `begin`."""
     for length in (1, 2, 10, 20):
         log, begin = random_log(rng, length), rng.randrange(length)
         view = answer.SpeedView(begin)

@@ -72,7 +72,7 @@ def test_users(answer, rng):
 def test_closing(answer, rng):
     """`close` returns the final sessions, and returns each session only once. All other sessions stay open.
 
-    A session is final if no click that is added after the call of `close` can belong to it.
+    A session is final if it can get no more clicks after the call of `close`.
     """
     for times, watermark, count in (([100], 130, 0), ([100], 131, 1), ([100, 120, 200], 151, 1), ([100], 90, 0)):
         sessions = answer.Sessions(30)

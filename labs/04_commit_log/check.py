@@ -144,13 +144,13 @@ def test_a_cut_tail(answer, tmp_path, rng):
 
 
 def bytes_read():
-    """Return how many bytes this process has read from files. Only Linux counts them, so other systems return 0."""
+    """Return how many bytes this process has read from files, or 0 on a system other than Linux."""
     counters = Path("/proc/self/io")
     return int(counters.read_text().split()[1]) if counters.exists() else 0
 
 
 def test_reading_one_record(answer, tmp_path):
-    """`read` does not read the whole file. For this, the log keeps the position of each record in memory."""
+    """The log keeps the position of each record in memory, so `read` does not read the whole file."""
     (tmp_path / "log").write_bytes(frame(bytes(1000)) * 10_000)
     log = answer.Log(tmp_path)
     case = "the check has written a file `log` with 10,000 records, and opens it with Log(directory)"

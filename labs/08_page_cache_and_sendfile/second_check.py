@@ -46,8 +46,8 @@ class Pair:
 def write(response, connection, case):
     """Call `response.write(connection)`, and return its result.
 
-    The check fails if this call raises an exception, or takes longer than `LIMIT` seconds. The text `case`
-    describes the test case, and begins each error message.
+    The check fails if this call raises an exception, or takes longer than `LIMIT` seconds. Each error message
+    begins with `case`, a description of the test case.
     """
     found = []
 

@@ -87,10 +87,12 @@ def test_batches(answer, rng):
 def test_choice(answer, rng):
     """`choose(waiting, number)` chooses a partition in a lottery.
 
-    `waiting[p]` is the number of batches that wait for partition p, and `most` is the largest value in `waiting`.
-    Partition p has `most - waiting[p] + 1` tickets. The tickets of all partitions are numbered from 0: first the
-    tickets of partition 0, then those of partition 1, and so on. `number` is a random number, and `total` is the
-    number of all tickets. `choose` returns the partition that has the ticket `number % total`.
+    For each partition p, `waiting[p]` batches wait. The partition has more tickets if fewer batches wait:
+    `max(waiting) - waiting[p] + 1` tickets.
+
+    If `waiting` is `[2, 0, 1]`, partition 0 has ticket 0, partition 1 has tickets 1 to 3, and partition 2 has
+    tickets 4 and 5. If the random `number` is 8, ticket 8 % 6 = 2 wins, because there are 6 tickets. `choose`
+    returns the partition of this ticket: 1.
     """
     for waiting, tickets in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
         expected = [partition for partition, count in enumerate(tickets) for _ in range(count)]

@@ -81,7 +81,7 @@ def cases(rng):
 def test_sticky_is_complete(answer, rng):
     """`assign_sticky` assigns each partition to exactly one consumer.
 
-    The load is even: the numbers of partitions of two consumers differ by at most one.
+    The load is even: each consumer has at most one partition more than any other.
     """
     for previous, partitions, consumers in cases(rng):
         case = f"assign_sticky({previous}, {partitions}, {consumers})"

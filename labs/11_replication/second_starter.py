@@ -25,12 +25,12 @@ def end_of_epoch(starts, log_end, epoch):
 
 
 def truncation_point(starts, log_end, ask):
-    """Return the offset at which a follower cuts its log: it deletes its records at and above this offset.
+    """Return the offset at which a follower cuts its log: it deletes all records at and above this offset.
 
     The list `starts` contains a pair (epoch, offset of its first record) for each epoch of the follower's
-    log. The number `log_end` is the offset after the last record of this log.
+    log. The number `log_end` is the offset after the last record of the follower's log.
 
-    `ask(epoch)` asks the leader where an epoch ends in the leader's log. It returns what `end_of_epoch`
-    returns for this log: a pair (epoch, offset after its last record), or None.
+    The function `ask(epoch)` returns the result of `end_of_epoch` for the leader's log: a pair (epoch, offset
+    after the last record of this epoch), or None.
     """
     return log_end

@@ -13,8 +13,8 @@ class Crash(Exception):
 class World:
     """The data that survives a crash of the coordinator: the journal and the markers in the partitions.
 
-    A coordinator writes entries to the journal, and markers to partitions. All writes are numbered in the order
-    in which they happen, beginning with 1. A write whose number is in the set `crashes` raises Crash, and
+    A coordinator writes entries to the journal, and markers to partitions. All writes are numbered in their
+    order, beginning with 1. If the number of a write is in the set `crashes`, this write raises Crash, and
     changes nothing.
     """
 

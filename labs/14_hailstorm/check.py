@@ -61,7 +61,7 @@ def _mean(a, b):
 
 
 def streams(rng, number):
-    """Return a list of random words for each of two partitions. The lists can be longer if `number` is larger."""
+    """Return two lists, one for each partition. A list contains 1 to `2 + number // 20` random words."""
     return [rng.choices(WORDS, k=rng.randrange(1, 3 + number // 20)) for _ in range(2)]
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 def test_greatest(answer, rng):
     """`greatest(count)` returns `(empty, merge)`: an empty tuple, and a function that merges two tuples into one.
 
-    `merge(a, b)` returns the `count` greatest numbers of the tuples `a` and `b`, with the greatest number first. A
+    The merged tuple has at most `count` numbers: the greatest numbers of the two tuples, in descending order. A
     number that occurs twice counts twice: for `greatest(2)`, `merge((7, 5), (7,))` returns `(7, 7)`.
     """
     for count in (1, 2, 3):

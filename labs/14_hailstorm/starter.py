@@ -31,10 +31,10 @@ class Bolt:
         self.state[word] = self.state.get(word, 0) + 1
 
     def begin_snapshot(self, clock):
-        """Begin a snapshot at `clock`, which contains an offset for each partition.
+        """Begin a snapshot. The list `clock` contains one end offset for each partition.
 
-        A tuple belongs to the snapshot if its offset is below the clock's offset for the tuple's partition. The
-        snapshot must contain exactly these tuples.
+        With the list `[5, 2]`, the snapshot contains exactly the tuples at offsets 0 to 4 of partition 0, and
+        at offsets 0 and 1 of partition 1.
         """
 
     def end_snapshot(self):

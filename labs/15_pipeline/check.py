@@ -82,7 +82,7 @@ def test_run(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """If `run` crashes, at whichever line, a second call of `run` completes the output.
+    """If `run` crashes at any line, a second call of `run` completes the output.
 
     The output then contains the row of each record exactly once.
     """

@@ -113,7 +113,7 @@ def readers() -> Drawing:
 
 
 def labels_of(batch: Batch) -> list[str]:
-    """Return a label for each record of a batch: its value, or the type of a marker."""
+    """Return each record's value, or COMMIT or ABORT if it ends a transaction."""
     if batch.is_control:
         return [control_type(record).name for record in batch.records()]
     return [(record.value or b"").decode() for record in batch.records()]

@@ -81,7 +81,7 @@ def is_shown(path: Path) -> bool:
 
 
 def entry(path: Path, *, is_folder: bool) -> Entry:
-    """Return the entry of a path. Raises DrawingError if MEANINGS has no pattern that matches the path."""
+    """Return a path's name and meaning. Raises DrawingError if no pattern in MEANINGS matches the path."""
     for pattern, words, tone in MEANINGS:
         if re.fullmatch(pattern, str(path)):
             return Entry(f"{path.name}/" if is_folder else path.name, len(path.parts), words, tone)

@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 def run() -> Run:
-    """Start five producers, which each append one batch and wait until it is synced. Return the syncs."""
+    """Let five producers append and sync a batch each. Return which offsets each sync wrote to disk."""
     disk = Disk()
     disk.arrive(0)
     while disk.threads:
