@@ -24,11 +24,11 @@ with acks=0). A `Deferred` means that the response must wait, for example until 
 of the connection can handle further requests before it waits for this response. A Fetch that waits for new
 records uses no `Deferred`: its handler itself waits, and so does the thread.
 
-*Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into
-the response, at the partition or the group that caused the error. If a client breaks the protocol, for example with a
-malformed request, the broker logs a warning and closes the connection. (The only exception is an ApiVersions request of
-an unknown version, which gets a response.) Any other exception of a handler is an internal error: the broker logs the
-traceback and closes the connection.
+*Errors.* The code for logs, groups and transactions raises `KafkaError`, which contains an error code of Kafka.
+The handler puts this code into the response, at the partition or the group that caused the error. If a client
+breaks the protocol, for example with a malformed request, the broker logs a warning and closes the connection.
+(The only exception is an ApiVersions request of an unknown version, which gets a response.) Any other exception
+of a handler is an internal error: the broker logs the traceback and closes the connection.
 
 *One broker.* Each HMB broker is a cluster of its own. The broker is the leader of all its partitions and the
 coordinator of all its groups. Each partition has one replica.

@@ -4,10 +4,10 @@ The dispatcher decodes the request, calls the handler of its API, and encodes th
 
 The broker handles an error in one of three ways:
 - *An expected error*, such as an unknown topic: the handler puts an error code into its response.
-- *A client that breaks the protocol* (ProtocolError): the broker closes the connection, because it cannot encode a
-  response to a request that it does not understand. There is one exception: the broker answers an ApiVersions request
-  of an unknown version. From this response, a client that is newer than the broker learns which versions the broker
-  supports.
+- *A client that breaks the protocol* (ProtocolError): the broker closes the connection. It cannot encode a
+  response to a request that it does not understand. The only exception is an ApiVersions request of an unknown
+  version: the broker responds with the versions that it supports, because the client may be newer than the
+  broker.
 - *An internal error*, any other exception: the broker logs the traceback and closes this one connection.
 """
 

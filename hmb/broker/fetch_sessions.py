@@ -29,13 +29,12 @@ The cache of fetch sessions has two limits. It contains at most `max.incremental
 and all sessions together contain at most MAX_SESSION_PARTITIONS partitions.
 
 If a client wants a new session and the cache contains no free slot, the broker may remove one old session. As
-in Kafka, two rules select this session. Both rules use a time T, the setting
+in Kafka, two rules select this session. In both rules, T is the setting
 `min.incremental.fetch.session.eviction.ms` (2 minutes by default):
-- *Unused sessions.* The broker removes the session that has been unused for the longest time, if it has been
-  unused for longer than T.
-- *Small sessions.* If every session has been used within the time T, the broker compares sizes. It selects the
-  session with the fewest partitions among those that were created more than T ago. The broker removes this
-  session only if the new session has more partitions.
+- *Unused sessions.* If some sessions have been unused for longer than T, the broker removes the session that
+  has been unused for the longest time.
+- *Small sessions.* Otherwise, the broker looks at the sessions that were created more than T ago, and selects
+  the session with the fewest partitions. It removes this session only if the new session has more partitions.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -132,9 +131,9 @@ class CachedPartition:
     def store_response(self, data: PartitionData) -> None:
         """Store the high watermark and the log start offset that the response `data` contains.
 
-        A later response in the session contains this partition only if it has new records, an error, or a changed
+        The next response in the session contains this partition if one of the two offsets differs from the stored
         offset. If `data` contains an error, the method stores -1 instead of the high watermark. No real high watermark
-        is -1, so the high watermark counts as changed, and the next response contains this partition again.
+        is -1, so the next response contains this partition again.
         """
         self.high_watermark = NO_OFFSET if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -317,9 +316,11 @@ class FetchSessions:
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
         """Store the offsets of a response in the session, and return True. Return False if a newer request exists.
 
-        `news` contains the partitions of the response. `epoch` is the epoch that the client's next request must have.
-        If the client has already sent the next request, the session has a greater epoch. The response may then be
-        wrong, so the method stores nothing.
+        `news` contains the partitions of the response. The method moves each partition with records to the end of the
+        session's order.
+
+        `epoch` is the epoch that the client's next request must have. If the client has already sent its next request,
+        the epoch of the session has changed. The response may then be wrong, so the method stores nothing.
         """
         with self._lock:
             if session.epoch != epoch:

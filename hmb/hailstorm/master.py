@@ -5,11 +5,10 @@ into the registry, and each processor watches this value. Each processor writes 
 node `living/<name>`, and the negotiator watches the reports. The master state and each report are complete values. A
 reader that missed earlier values therefore needs only the newest value.
 
-Each master state has a number, and a report contains the number of the newest master state that the processor
-has seen. The negotiator accepts a report as an answer only if this is the number of the current master state.
-For example, the negotiator asks the spouts to pause, but a slow spout has not seen this yet. The spout's report
-of the previous pause is still in the registry. If the negotiator accepted this report, it would wrongly believe
-that the spout has paused again.
+The registry can contain old reports. For example, the negotiator asks the spouts to pause, but a slow spout has
+not read this yet, and its report of the previous pause is still there. Each report therefore contains the
+number of the newest master state that the processor has read. The negotiator ignores a report with an older
+number.
 
 The negotiator and the processors exchange their values through the *nodes* of the registry. A node is a value with a
 path, like a small file. The negotiator writes the master state into the node `master`, and each processor reads this
@@ -44,12 +43,10 @@ from hmb.hailstorm.clock import Clock
 
 
 class MasterPhase(Enum):
-    """The phases of a topology: for example, records flow, or the spouts pause for a snapshot.
+    """A phase of a topology: for example, records flow, or the spouts pause for a snapshot.
 
-    The negotiator decides when the next phase begins. Most phases have their names from the Hailstorm paper.
-
-    The topology takes a snapshot in the phases SpoutsPaused(clock) and Flowing(clock). The clock contains one
-    offset for each partition, and the snapshot covers the records below these offsets.
+    The negotiator changes the phase. Two names contain the word "clock": the clock of a snapshot has one offset for
+    each partition, and the snapshot covers the records below these offsets.
     """
 
     DISCONNECTED = "Disconnected"

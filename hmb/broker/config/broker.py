@@ -75,9 +75,9 @@ LOG_DEFAULTS = {
 # For example, the factor of log.retention.hours is 3,600,000, because an hour has 3,600,000 ms. So
 # log.retention.hours=2 means log.retention.ms=7200000.
 #
-# A user can set log.retention.hours and log.retention.ms at the same time. The broker then uses the value in ms, the
-# smallest unit. To get this result, the broker reads the values in hours first, then those in minutes, and those in ms
-# last. Each value replaces the value before it. So the names with the largest unit come first in TIMES.
+# If a user sets both log.retention.hours and log.retention.ms, the broker uses the value in ms. The broker reads the
+# values in hours first, then those in minutes, and those in ms last. Each value replaces the value before it. So the
+# names with the largest unit come first in TIMES.
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
     "log.retention.minutes": ("log.retention.ms", MINUTE_MS),
@@ -308,10 +308,11 @@ def check_consistency(config: LogConfig) -> None:
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
-    """Convert a time to ms. `text` contains a number of time units, and `unit` is the length of one unit in ms.
+    """Return a time in ms. The text `text` is a number of time units, and one unit is `unit` ms long.
 
     For example, the text "2" with the unit 3,600,000 (an hour) becomes 7,200,000. A negative number means "forever"
-    and stays the same. Raises ConfigError if the value of the setting `name` is not valid.
+    and stays the same. Raises ConfigError if `text` is not a valid value of the setting `name`, or if the time is
+    longer than `key.maximum` ms.
     """
     time = key.parse(text, name)
     assert isinstance(time, int)
@@ -331,10 +332,9 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A user can set the same time in different units, for example with log.retention.ms or log.retention.hours. If
-        # both are set, HMB uses the value in ms. Suppose that a user sets only log.retention.hours. If log.retention.ms
-        # had a default, HMB would use this default and ignore the user's value. So the names in ms (`finest_names`)
-        # have no default, as in Kafka.
+        # The names in ms (`finest_names`) have no default, as in Kafka. The reason: a value in ms replaces a value in a
+        # larger unit. For example, a user sets only log.retention.hours. If log.retention.ms had a default, this
+        # default would replace the user's value.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -83,12 +83,15 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    - `current` contains one value of each setting. A value that a client has set for this broker takes precedence.
-      Next comes a value that a client has set for all brokers. If no client has set a value, `current` contains the
-      value that the broker read at its start, or the default.
-    - `_listeners` contains the functions that the broker calls after each change of `current`. Their argument is
-      the new value of `current`. A thread holds the lock `_lock` while it changes `current` and calls these
-      functions.
+    `current` contains one value of each setting. The value comes from the first of these sources that has one:
+
+    1. a client has set the value for this broker
+    2. a client has set the value for all brokers
+    3. the broker read the value at its start
+    4. the default
+
+    `_listeners` contains the functions that the broker calls after each change of `current`, with the new value of
+    `current` as the argument. A thread holds `_lock` while it changes `current` and calls these functions.
     """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
@@ -103,10 +106,10 @@ class DynamicConfig:
         # another thread could change the settings between these two steps, and its change would be lost. If a thread
         # needs several locks, it takes this lock first.
         self.alterations = threading.Lock()
-        # This lock guards the stored settings and `current`. A thread that changes the settings holds this lock while
-        # it calls the functions in `_listeners`. One of these functions takes the lock of `Topics`. So a thread that
-        # already holds the lock of `Topics` must not take this lock. Otherwise two threads could wait for each other
-        # forever.
+        # This lock guards the stored settings and `current`. A thread that changes the settings of a broker holds this
+        # lock while it calls the functions in `_listeners`. One of these functions takes the lock of `Topics`. A thread
+        # that holds the lock of `Topics` must therefore not take this lock. Otherwise two threads could wait for each
+        # other forever.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)

@@ -220,8 +220,8 @@ def split_list(text: str) -> list[str]:
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return a hint for an error message about an unknown name, such as `, did you mean 'retention.ms'?`.
 
-    `name` is the unknown name, and the hint contains the most similar name in `known`. `cutoff` (0 to 1) is the
-    lowest similarity for a hint. If no name is similar enough, the function returns an empty text.
+    The hint contains the name in `known` that is most similar to the unknown name `name`. If no similarity reaches
+    `cutoff` (0 to 1), the function returns an empty text.
 
     The function compares `name` only with names that have the same first letter and a similar length. This saves
     time: a comparison takes about 20 microseconds, and a request can contain thousands of unknown names.

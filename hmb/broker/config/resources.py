@@ -96,8 +96,9 @@ def alter_each(
 ) -> list[ResponseT]:
     """Alter the settings of several resources. For each resource, `change` computes the new settings from the request.
 
-    Return one response for each resource. The response contains an error code if the resource was not altered. If the
-    request names a resource twice, the function does not alter this resource and returns an error for it.
+    Return one response for each entry of `wanted`. A response with an error code means that the resource was not
+    altered. If the request names a resource twice, this resource gets INVALID_REQUEST. If `validate_only` is true,
+    the function checks the new settings, but alters no resource.
     """
     times = Counter((each.resource_type, each.resource_name) for each in wanted)
     responses: list[ResponseT] = []

@@ -3,12 +3,12 @@
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; READ on the group.
 Behavior: one partition of `__consumer_offsets` stores the committed offsets of the group. The broker adds this
-    partition to the transaction. At the end of the transaction, the broker writes a marker to every partition
-    of the transaction, and therefore also to this partition.
+    partition to the transaction. At the end of the transaction, the broker writes a COMMIT or ABORT marker to
+    each partition of the transaction, including this one.
 Version notes: a producer is fenced if a newer producer uses the same transactional id. A fenced producer gets
     INVALID_PRODUCER_EPOCH in versions 0 and 1, and PRODUCER_FENCED in later versions. Producers that use
     transaction version 2 (KIP-890) do not send AddOffsetsToTxn, because their TxnOffsetCommit requests also add
-    the partition to the transaction.
+    the partition.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -3,15 +3,16 @@
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id and on each topic; for brokers, CLUSTER_ACTION.
 Behavior: the broker answers by these rules:
-    - *All or none.* The broker adds all partitions of a request or none of them. If a partition does not exist,
-      its error is UNKNOWN_TOPIC_OR_PARTITION. If a client names a partition of an internal topic, its error is
-      TOPIC_AUTHORIZATION_FAILED. In both cases, all other partitions get OPERATION_NOT_ATTEMPTED.
-    - *Begin.* The transaction begins when the producer adds the first partitions.
-    - *Check.* If `verify_only` is true, the broker adds no partitions. It only checks whether the transaction
+    - *All or none.* For each transaction in a request, the broker adds all partitions or none. A partition that
+      does not exist gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 to 3, a partition of an internal topic gets
+      TOPIC_AUTHORIZATION_FAILED. In both cases, all other partitions of the transaction get
+      OPERATION_NOT_ATTEMPTED.
+    - *Begin.* If the producer has no open transaction, a new transaction begins.
+    - *Check.* If `verify_only` is true, the broker adds no partitions. It checks whether the transaction
       already contains them. Each missing partition gets TRANSACTION_ABORTABLE.
     - *Permission.* Versions 4 and 5 are only for brokers. With an authorizer, they need CLUSTER_ACTION on the
-      cluster. Without an authorizer, any client can send them. If the client knows another producer's id and
-      epoch, it can then add partitions to the transaction of that producer.
+      cluster. Without an authorizer, any client can send them. A client that knows the transactional id, the
+      producer id and the epoch of another producer can then add partitions to this producer's transaction.
 Version notes: clients send versions 0 to 3, which contain one transaction. In a Kafka cluster, brokers send
     versions 4 and 5 to the coordinator, with the transactions of several producers. If a newer producer has
     replaced (*fenced*) the producer, versions 0 and 1 return INVALID_PRODUCER_EPOCH. Later versions return

@@ -2,11 +2,13 @@
 
 Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the cluster.
-Behavior: the response contains an error code for each entity. The broker sends the response after the quotas
-    are on disk. A new quota applies to the next request of a client. A request can contain a host name instead
-    of an IP address. The broker looks up the addresses of this host before it sends the response, and again
-    when the broker starts. An entity gets INVALID_REQUEST (42) if the request names the entity twice, or sets
-    one of its quotas twice.
+Behavior: a quota belongs to an entity, such as a user. The broker answers by these rules:
+    - *Time.* The broker responds after the quotas are on disk. A new quota applies to the next request of a
+      client.
+    - *Hosts.* A request can contain a host name instead of an IP address. The broker looks up the addresses of
+      the host before it responds, and again when the broker starts.
+    - *Errors.* Each entity has its own error code. An entity gets INVALID_REQUEST (42) if the request names the
+      entity twice, or sets one of its quotas twice.
 Version notes: none. Both versions have the same fields.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,12 +2,12 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
-Behavior: the request contains the complete new settings of a resource. If the request does not contain a setting, the
-    broker resets this setting to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each
-    resource has its own error code. The broker changes either all settings of a resource or none. When the broker sends
-    the response, the new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
+Behavior: the request replaces all settings of a resource. A setting that the request does not contain returns
+    to its default. (To change a single setting, clients use IncrementalAlterConfigs.) The broker changes either
+    all settings of a resource or none. When the broker responds, the new settings are on disk and in use. Each
+    resource has its own error code, with the same codes as in IncrementalAlterConfigs.
 Version notes: none. The versions differ only in their encoding.
-Left out: the levels of loggers. A request that contains a logger gets INVALID_REQUEST. A client changes the level of a
+Left out: the levels of loggers. A logger in the request gets INVALID_REQUEST. A client changes the level of a
     logger with IncrementalAlterConfigs.
 """
 

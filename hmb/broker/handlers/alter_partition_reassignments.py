@@ -2,14 +2,15 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: HMB has one broker, which already has all partitions. If the request assigns a partition to this broker, the
-    response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request can also contain null
-    instead of a list of replicas. In Kafka, null cancels the move of a partition. HMB never moves partitions, so this
-    partition gets NO_REASSIGNMENT_IN_PROGRESS.
-Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores this field,
-    because each partition always has one replica.
-Left out: moves, because there is no other broker. A tool that balances the load of a cluster cannot move partitions
-    away from this broker, and gets INVALID_REPLICA_ASSIGNMENT.
+Behavior: for each partition, the request contains a list of brokers that must store the partition, or null. HMB
+    has one broker, which already stores all partitions. The broker answers by these rules:
+    - *Only this broker.* If the list contains exactly this broker, the response contains no error.
+    - *Other lists.* Any other list gets INVALID_REPLICA_ASSIGNMENT.
+    - *Null.* In Kafka, null cancels the move of a partition. HMB never moves partitions, so the error is
+      NO_REASSIGNMENT_IN_PROGRESS.
+Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores
+    this field, because each partition always has one replica.
+Left out: moves, because there is no other broker. So a tool cannot balance the load of a cluster with HMB.
 """
 
 from __future__ import annotations

@@ -6,16 +6,15 @@ Behavior: the response lists the APIs that the broker can handle. There are thre
     - *Telemetry.* The list contains the APIs for client telemetry only if the setting `client.telemetry.enable`
       is true, as in Kafka.
     - *Unknown version.* If the broker does not know the version of the ApiVersions request, it returns the
-      error UNSUPPORTED_VERSION (35). The response still contains the list. The broker encodes this response in
-      version 0, which every client can read. The client then sends the request again, in a version from the
-      list.
+      error UNSUPPORTED_VERSION (35) together with the list. The response has version 0, which every client can
+      read. The client then sends the request again, in a version from the list.
     - *Older Kafka.* In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). It then lists only
       the APIs and versions of that Kafka.
 Version notes: version 3 of the request adds the name and the version of the client's software, which the broker
-    logs. Versions 3 and 4 of the response also list HMB's features. A feature is a part of the protocol that a
-    cluster can turn on, and a *level* is its version. The response contains the level in use and the range of
-    supported levels. In HMB, this range begins at 0. Version 3 does not allow a range that begins at 0, so it
-    contains only the level in use. HMB has these features:
+    logs. If one of them is malformed, the error is INVALID_REQUEST. Versions 3 and 4 of the response also list
+    HMB's features. A feature is a part of the protocol that a cluster can turn on, and a *level* is its
+    version. Version 3 of the response contains the level in use. Version 4 also contains the range of supported
+    levels. (This range begins at 0, which version 3 does not allow.) HMB has these features:
     - `transaction.version`: at level 2, a producer gets a new epoch with each transaction (KIP-890).
     - `group.version`: at level 1, the broker supports KIP-848 groups.
     - `share.version`: at level 1, the broker supports share groups (KIP-932).

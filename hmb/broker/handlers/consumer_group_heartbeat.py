@@ -3,20 +3,20 @@
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Permissions: READ on the group, and DESCRIBE on each topic that the member names.
 Behavior: the broker answers each heartbeat by these rules:
-    - *Assignment.* The broker assigns partitions to the members (coordinator/modern/). It uses one of two assignors
-      (algorithms): `uniform` or `range`. If the member's assignment has changed, the response contains the new
-      assignment. The broker first writes the change to disk, and then sends the response.
-    - *Regular expressions.* A member can subscribe with a regular expression. Before the broker answers this
-      heartbeat, it compares the expression with the names of all topics. If a topic is later created or deleted,
-      the broker compares again at the next heartbeat. (A Kafka broker can do this some seconds later.) An
-      expression matches only topics that the sender of the heartbeat may describe.
-    - *Classic members.* If the group still has members that use the classic protocol, the broker converts the group
-      (coordinator/migration/). The setting `group.consumer.migration.policy` can forbid this. The heartbeat then
-      gets GROUP_ID_NOT_FOUND.
-Version notes: in version 0, the broker chooses the id of a new member. From version 1 on, the member must choose its
-    own id, and a heartbeat without an id gets INVALID_REQUEST.
-Left out: racks. The broker ignores the rack of a member. This makes no difference to a client, because all partitions
-    are on one broker.
+    - *Assignment.* The broker assigns partitions to the members (coordinator/modern/). It uses one of two
+      assignors (algorithms): `uniform` or `range`. If the member's assignment has changed, the broker writes
+      the change to disk. It then sends the new assignment in the response.
+    - *Regular expressions.* A member can subscribe to all topics whose names match a regular expression. The
+      broker looks for these topics before it answers the heartbeat with the new expression. If a topic is later
+      created or deleted, the broker looks again at the group's next heartbeat. (A Kafka broker can do this some
+      seconds later.) An expression matches only topics that the sender of the heartbeat may describe.
+    - *Classic members.* If a member joins a group whose members still use the classic protocol, the broker
+      converts the group (coordinator/migration/). If the setting `group.consumer.migration.policy` forbids
+      this, the heartbeat gets GROUP_ID_NOT_FOUND.
+Version notes: in version 0, the broker chooses the id of a new member. From version 1 on, the member must
+    choose its own id, and a heartbeat without an id gets INVALID_REQUEST.
+Left out: racks. The broker ignores the rack of a member. This makes no difference to a client, because all
+    partitions are on one broker.
 """
 
 from __future__ import annotations

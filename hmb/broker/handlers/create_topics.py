@@ -4,15 +4,16 @@ Versions: 0-7; versions 5 and later use the flexible encoding (KIP-482).
 Permissions: CREATE on the cluster, or on each topic; for the settings in the response, DESCRIBE_CONFIGS.
 Behavior: each topic has its own error code and error message. These rules apply to each topic:
     - *Number of partitions.* If the number is -1, the topic gets `num.partitions` partitions.
-    - *Replication factor.* The factor must be 1, or -1 for the default. A larger factor gets
+    - *Replication factor.* The factor must be 1, or -1 for the default. Any other factor gets
       INVALID_REPLICATION_FACTOR, because there is only one broker.
-    - *Replica assignments.* Instead of the number of partitions and the replication factor, a request can contain
-      replica assignments. The assignments must be for the partitions 0, 1, 2, ..., and each partition must be assigned
-      to this broker.
-    - *Several errors.* If a topic has several errors, the response contains the first one in Kafka's order: name,
-      settings, number of partitions, replicas.
-Version notes: Kafka defines the value -1 (the broker's default) for the number of partitions and for the replication
-    factor only from version 4 on. HMB accepts -1 in all versions.
+    - *Replica assignments.* A request can contain a list of brokers for each of the partitions 0, 1, 2, ... The
+      number of partitions and the replication factor must then be -1, or the error is INVALID_REQUEST. If a
+      list is not exactly this broker, or if the partition numbers have gaps, the error is
+      INVALID_REPLICA_ASSIGNMENT.
+    - *Several errors.* The response contains only the first error of a topic. The checks have Kafka's order:
+      name, settings, number of partitions, replicas.
+Version notes: Kafka defines the value -1 (the broker's default) for the number of partitions and for the
+    replication factor only from version 4 on. HMB accepts -1 in all versions.
 Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
     difference to a client.
 """

@@ -2,9 +2,10 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DELETE on the group; READ on each topic.
-Behavior: if the group has members, the broker deletes nothing, and the error is NON_EMPTY_GROUP. After the deletion,
-    the group has no start offset for the topic. If a member subscribes to the topic again, the group begins as if it
-    had never read the topic. If a topic does not exist, the error of this topic is UNKNOWN_TOPIC_OR_PARTITION.
+Behavior: the broker deletes the offsets of the group for each topic in the request. If a member subscribes to
+    such a topic again, the group begins as if it had never read the topic. If the group has members, the broker
+    deletes nothing, and the error is NON_EMPTY_GROUP. A topic that does not exist gets
+    UNKNOWN_TOPIC_OR_PARTITION.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,13 +2,12 @@
 
 Versions: 0-6; versions 4 and later use the flexible encoding (KIP-482).
 Permissions: DELETE on each topic.
-Behavior: each topic has its own error code. The broker ignores the time limit of the request: it deletes the topics,
-    and then sends the response. If a request contains a topic twice, the broker does not delete this topic, and returns
-    INVALID_REQUEST for it.
-Version notes: from version 6 on, a request can identify a topic by its id instead of its name. An entry must contain
-    either the name or the id. For every other entry, the broker returns INVALID_REQUEST.
-Left out: `timeout_ms`, the time to wait for other brokers. A client does not notice this, because HMB has no other
-    brokers to wait for.
+Behavior: each topic has its own error code. The broker responds after it has deleted the topics. If a request
+    contains a topic twice, the broker does not delete this topic, and returns INVALID_REQUEST for it.
+Version notes: from version 6 on, a request can identify a topic by its id instead of its name. An entry must
+    contain either the name or the id. For every other entry, the broker returns INVALID_REQUEST.
+Left out: `timeout_ms`, the time to wait for other brokers. HMB has no other brokers, so this makes no
+    difference to a client.
 """
 
 from __future__ import annotations

@@ -3,17 +3,18 @@
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: each resource has its own error code. These rules apply to each resource:
-    - *Settings.* If the request names settings, the response contains only these settings. Otherwise it contains
-      all settings of the resource. If neither the broker nor the resource has a setting, the response leaves it
-      out. This is no error, because tools also request settings that only newer brokers have.
-    - *Brokers.* To get the settings of one broker, a client sends the broker's id. To get the settings that apply
-      to all brokers, it sends the id "".
-    - *Unknown settings.* A client may have stored a value for a setting that the broker does not know. The response
-      lists this setting with the value null, because the value may be secret.
-    - *Defaults.* Some defaults of HMB differ from Kafka's. For these settings, the response contains HMB's value
-      with the source STATIC_BROKER_CONFIG. The list of synonyms (the setting's values from all sources) also
-      contains Kafka's default.
-Version notes: none. The versions differ only in their fields.
+    - *Settings.* If the request names settings, the response contains only these settings. Otherwise it
+      contains all settings of the resource. If neither the broker nor the resource has a setting, the response
+      leaves it out. This is no error, because tools also request settings of newer brokers.
+    - *Brokers.* To get the settings of this broker, a client sends the broker's id. To get the settings that
+      clients have set for all brokers, it sends the id "".
+    - *Unknown settings.* A client may have stored a value for a setting that the broker does not know. The
+      response lists this setting with the value null, because the value may be secret.
+    - *Defaults.* Some defaults of HMB differ from Kafka's. For these settings, the response contains HMB's
+      value with the source STATIC_BROKER_CONFIG. If the client requests synonyms (the setting's values from all
+      sources), they also contain Kafka's default.
+Version notes: version 1 adds the synonyms and the source of each value. Version 3 adds the type and the
+    documentation of each setting.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,10 +2,11 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: READ on each topic.
-Behavior: each partition has its own error code. For each producer, the response contains the last sequence number, and
-    the first offset of the producer's open transaction. A log forgets a producer 24 hours after the producer's last
-    append. The broker measures this time with its own clock. But `last_timestamp` in the response does not come from
-    the broker's clock: it is the timestamp that the producer has written into its last batch.
+Behavior: each partition has its own error code. For each producer, the response contains the last sequence
+    number, and the first offset of the open transaction (-1 if no transaction is open). A log forgets a
+    producer 24 hours after the producer's last append, unless the producer has an open transaction. The log
+    measures the 24 hours with the broker's clock. It does not use `last_timestamp`, the timestamp in the
+    producer's last batch or transaction marker.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,15 +2,16 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
-Behavior: the response contains the requested topics, or all topics if the request names none. The topics are sorted by
-    name, and each topic appears once. The request's `response_partition_limit` and the broker's setting
-    `max.request.partition.size.limit` both limit the number of partitions in a response. A limit below 1 counts as 1.
-    If some partitions do not fit, the response contains a cursor: the topic and the number of the next partition. The
-    client sends this cursor in its next request, and the broker continues there. An unknown topic does not count
-    towards the limits.
+Behavior: the response contains the requested topics, or all topics if the request names none. The topics are
+    sorted by name, and each topic appears once. These rules apply to long responses:
+    - *Limits.* The request's `response_partition_limit` and the broker's setting
+      `max.request.partition.size.limit` both limit the number of partitions in a response. A limit below 1
+      counts as 1. An unknown topic does not count.
+    - *Cursor.* If some partitions do not fit, the response contains a cursor: the topic and the number of the
+      next partition. The client sends this cursor in its next request, and the broker continues there.
 Version notes: none.
-Left out: eligible leader replicas and racks. They only matter if several brokers have copies of a partition. HMB is a
-    single broker.
+Left out: eligible leader replicas and racks. They only matter if several brokers have copies of a partition.
+    HMB is a single broker.
 """
 
 from __future__ import annotations

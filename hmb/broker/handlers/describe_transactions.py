@@ -2,12 +2,13 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each transactional id.
-Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout, and the
-    partitions of the current transaction. Each transactional id has its own error code.
+Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout,
+    and the start time and the partitions of the current transaction. Each transactional id has its own error
+    code.
 Version notes: none.
-Left out: one detail. When a transaction ends, the broker writes a marker to each partition of the transaction. While
-    the markers are being written, Kafka returns only the partitions that have no marker yet. HMB returns all
-    partitions until all markers are written, so an administrator does not see how many markers are missing.
+Left out: one detail. At the end of a transaction, the broker writes a marker to each partition of the
+    transaction. During this time, Kafka returns only the partitions without a marker. HMB returns all
+    partitions until the last marker is written, so an administrator does not see how many markers are missing.
 """
 
 from __future__ import annotations

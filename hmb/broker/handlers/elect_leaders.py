@@ -2,12 +2,12 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition in the request
-    gets the error ELECTION_NOT_NEEDED. A request with null instead of a list of partitions asks for an election in all
-    partitions. As in Kafka, the response to such a request leaves out the partitions that need no election. So it
-    contains all topics, but no partitions.
-Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the type is
-    always "preferred".
+Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition in the
+    request gets ELECTION_NOT_NEEDED. Null instead of a list of partitions means all partitions. As in Kafka,
+    the response then leaves out the partitions that need no election. So it contains all topics, but no
+    partitions.
+Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the
+    type is always "preferred".
 Left out: `timeout_ms`. The broker never has to wait for an election, so a client sees no difference.
 """
 

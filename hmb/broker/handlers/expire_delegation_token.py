@@ -2,10 +2,10 @@
 
 Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the request contains a period in ms, and the HMAC of a token, which identifies the token. The token
-    expires when the period has passed, or at its max time if this is earlier. A negative period removes the
-    token at once. A client that has already logged in with the token stays connected until its session ends, as
-    in Kafka. The error codes are the same as in RenewDelegationToken.
+Behavior: the request contains the HMAC of a token, which identifies the token, and a period in ms. The token
+    expires when the period has passed, or at its max time if the max time is earlier. If the period is
+    negative, the broker removes the token at once. As in Kafka, a client that has already logged in with the
+    token stays connected until its session ends. The error codes are the same as in RenewDelegationToken.
 Version notes: none. Both versions have the same behavior.
 Left out: nothing. HMB supports the whole API.
 """

@@ -4,33 +4,34 @@ Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
 Permissions: READ on each topic.
 Behavior: the broker follows these rules:
     - *Wait.* The broker waits until the response contains `min_bytes` bytes of records, but at most
-      `max_wait_ms`. The maximum wait is also limited by `connections.max.idle.ms`. The broker responds earlier
-      if a partition has an error, or if the broker stops. It also responds earlier if another request needs the
-      memory of this Fetch.
+      `max_wait_ms` (and at most `connections.max.idle.ms`). The broker responds earlier if a partition has an
+      error or a diverging epoch, if the broker stops, or if another request needs the memory of this Fetch.
     - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for
       records of this log. A waiting Fetch also checks its client and its logs every LOG_CHECK_INTERVAL seconds
-      (long_poll.py). In this way it notices that the client has disconnected, or that a topic was deleted and
-      created again.
-    - *Size.* The response contains at most `partition_max_bytes` bytes of each partition, and at most
-      `max_bytes` bytes in total. But the first batch of the response is always complete, even if it is larger
-      than these limits.
+      (long_poll.py). So it notices that the client has disconnected, or that a topic was deleted and created
+      again.
+    - *Size.* The response contains at most `partition_max_bytes` bytes of each partition. In total, it contains
+      at most `max_bytes` bytes, and at most `fetch.max.bytes` bytes. But the first batch of the response is
+      always complete, even if it is larger than these limits.
     - *Records.* The broker does not parse the records. The response refers to regions of log files, and the
       connection sends these regions with `sendfile`.
     - *Transactions.* A consumer with the isolation level READ_COMMITTED gets only records below the last stable
       offset. The consumer also gets a list of aborted transactions, and must skip their records itself.
     - *Fetch sessions.* In a fetch session, the client names each partition only once, when it adds the
       partition. After that, requests and responses contain only what has changed (fetch_sessions.py).
-    - *Leader epochs.* If the client sends an outdated leader epoch for a partition, this partition gets an
-      error. The client can also send the epoch of the last record that it has fetched. If this epoch does not
-      match the log, the partition gets no records. Instead, the response contains the diverging epoch and its
-      end offset (leader_epochs.py).
-Version notes: version 7 adds fetch sessions (KIP-227). Version 9 adds the leader epoch of each partition
-    (KIP-320), and version 12 adds the last fetched epoch (KIP-595). Versions 13 and later name topics by their
-    ids (KIP-516). A client that sends a version below 4 does not know record batches. The broker first checks
-    the batches for this client. If the first batch is damaged, the client gets CORRUPT_MESSAGE. If the first
-    batch has more than `max.decompressed.message.bytes` bytes after decompression, the client gets
-    MESSAGE_TOO_LARGE. While the broker sends the response, it converts the batches to an older format
-    (`FetchRequest.magic_of`, old_clients.py).
+    - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
+      The client can also send the epoch of the last record that it has fetched. If this epoch does not match
+      the log, the response contains no records of the partition. It contains the diverging epoch and the end
+      offset of this epoch (leader_epochs.py).
+Version notes: these versions add the main features:
+    - Version 7 adds fetch sessions (KIP-227).
+    - Version 9 adds the leader epoch of each partition (KIP-320).
+    - Version 12 adds the last fetched epoch (KIP-595).
+    - Versions 13 and later name topics by their ids (KIP-516).
+    - Versions below 4 do not know record batches. While the broker sends the response, it converts the batches
+      to an older format (`FetchRequest.magic_of`, old_clients.py). The broker checks the batches before it
+      responds. If the first batch is damaged, the client gets CORRUPT_MESSAGE. If the first batch has more than
+      `max.decompressed.message.bytes` bytes after decompression, the client gets MESSAGE_TOO_LARGE.
 Left out: fetches by followers, because HMB has one broker. For the same reason, a client cannot choose a nearby
     replica (rack). A client in another data center always reads from this broker, over a slower network.
 """

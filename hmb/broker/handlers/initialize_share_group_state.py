@@ -2,10 +2,10 @@
 
 Versions: 0; in the flexible encoding (KIP-482).
 Permissions: CLUSTER_ACTION on the cluster.
-Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, which creates the states without
-    a request. It supports this request only for tools. If the state epoch in the request is older than the stored state
-    epoch, the response contains FENCED_STATE_EPOCH. Otherwise, the broker creates the state, or replaces the stored
-    state.
+Behavior: in Kafka, brokers send this request to each other. HMB has only one broker, which creates the states
+    without a request. So HMB supports this request only for tools. The broker creates the state of a
+    share-partition, or replaces the stored state. If the state epoch in the request is older than the stored
+    one, the broker changes nothing, and the error is FENCED_STATE_EPOCH.
 Version notes: none. The API has one version.
 Left out: nothing. HMB supports the whole API.
 """

@@ -32,12 +32,12 @@ does not contain them. The tuples may arrive in a different order than before. T
 matter, so the bolt reaches the same state as without the crash.
 
 Two kinds of states look like commutative monoids, but are not:
-- Floats with the operation +. This operation is not associative, because floats are rounded: (0.1 + 0.2) + 0.3
-  differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats without rounding.
-- A map of sums that keeps only its n largest entries. If such a map removes the entry of a key, it loses the
-  sum so far. Later values of this key then give a wrong sum. `TopN` therefore adds nothing: it keeps the
-  largest value of each key. Its result is correct only if the value of a key never decreases. `TopN` does not
-  check this.
+
+- Sums of floats. Python rounds each sum, so (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and
+  `FloatSum` add floats without rounding.
+
+- A map with only the n largest sums. When it drops a key, it loses the key's sum so far. `TopN` therefore keeps
+  the largest value of each key, not a sum. The values of a key must never decrease.
 
 Users can define monoids of their own. The function `hailstorm.check` tests such a monoid: it searches for states that
 break one of the three laws (identity, associativity, commutativity).

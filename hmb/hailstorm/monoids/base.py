@@ -27,12 +27,15 @@ S = TypeVar("S")
 
 
 class Monoid(ABC, Generic[S]):
-    """A kind of state that a bolt can have: an empty state, and an operation that merges two states of type S.
+    """A kind of state that a bolt can have: an empty state, and an operation that merges two states.
 
-    In mathematics, this is a *commutative monoid*. Neither the order nor the grouping of merges may change the result.
+    Three laws hold for all states a, b and c, as for a *commutative monoid* in mathematics:
 
-    Invariants: for all states a, b and c, merge(a, b) equals merge(b, a), and merge(merge(a, b), c) equals
-    merge(a, merge(b, c)). merge(empty(), a) equals a. The method `merge` does not change its arguments.
+    - merge(empty(), a) equals a
+    - merge(a, b) equals merge(b, a)
+    - merge(merge(a, b), c) equals merge(a, merge(b, c))
+
+    The method `merge` never changes its arguments.
     """
 
     @abstractmethod
@@ -82,12 +85,10 @@ class Monoid(ABC, Generic[S]):
     def describe(self) -> str:
         """Return a text that describes this kind of state, for example "MapOf(Sum())".
 
-        A snapshot store keeps this text for each bolt, and compares the texts when the topology starts again. If the
-        text of a bolt has changed, the store refuses the topology. The reason is that the new monoid may not be able
-        to read the old states. So two monoids with different kinds of states must return different texts.
+        A snapshot store keeps this text for each bolt. When a topology starts with another text, the store refuses it,
+        because the new monoid may not be able to read the old states.
 
-        If the states of a monoid depend on parameters, the monoid overrides this method and adds these parameters to
-        the text, for example "HyperLogLog(12)".
+        A monoid with parameters overrides this method, and returns for example "HyperLogLog(12)".
         """
         return f"{type(self).__name__}()"
 

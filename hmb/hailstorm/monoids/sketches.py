@@ -6,12 +6,11 @@ The state of each sketch is a map. The three sketches answer these questions:
     CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
     Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
 
-The three sketches merge states with the method of `MapOf`. The result does not depend on the order in which the
-states are merged. After a crash, a topology processes some tuples again, perhaps in another order. The estimate
-of a sketch is then exactly the same as in a run without a crash. Hailstorm requires this. Some sketches in
-other libraries are faster, but do not guarantee it. For example, the quantile sketch KLL of the library
-`datasketches` drops values at random. Its error is small, but its estimate after a crash can differ from the
-estimate without a crash.
+After a crash, a topology processes some tuples again, perhaps in another order. The three sketches then have
+exactly the same estimates as without a crash, because the order of merges does not change their states.
+
+Some sketches of other libraries do not guarantee this. For example, the sketch KLL of the library
+`datasketches` drops values at random, so its estimates can differ after a crash.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -44,17 +43,14 @@ def stable_hash(value: Any, salt: int = 0) -> int:
 class HyperLogLog(MapOf):
     """Estimates how many different values have occurred.
 
-    The sketch computes a hash of 64 bits for each value. The first `precision` bits of the hash are the number of a
-    *register*. The *rank* of the value is the position of the first 1 in the remaining bits. For example, the rank
-    is 3 if these bits begin with 001. A state maps each register to the highest rank of all values that belong to
-    this register.
+    The sketch computes a 64-bit hash of each value. The first `precision` bits are the number of a *register*. The
+    *rank* is the position of the first 1 in the other bits: it is 3 if they begin with 001. A state maps each
+    register to its highest rank.
 
-    Half of all hashes have the rank 1, a quarter have the rank 2, and one of 2**r hashes has the rank r. If the
-    highest rank of a register is r, about 2**r different values therefore belong to this register. A repeated value
-    has the same hash again, so it does not change the state.
+    One of 2**r hashes has the rank r. A high rank therefore shows that a register has received many different
+    values. A repeated value has the same hash, so it does not change the state.
 
-    The sketch computes its estimate from the ranks of all registers. The standard error is 1.04 /
-    sqrt(2**precision). For the default precision, this is 1.6 %.
+    The standard error is 1.04 / sqrt(2**precision): 1.6 % for the default precision.
     """
 
     def __init__(self, precision: int = 12) -> None:
@@ -121,14 +117,11 @@ def _tau(x: float) -> float:
 class CountMin(MapOf):
     """Estimates how often each value has occurred. An estimate is never too low, but it can be too high.
 
-    A state is a table of counts with `depth` rows and `width` cells in each row. A hash function selects one cell
-    in each row for a value. When the value occurs, each of these cells grows by 1.
+    A state is a table of counts. A hash selects one count in each of the `depth` rows for a value, and each
+    occurrence adds 1 to these counts. Other values can share a count, so the estimate is the smallest of these
+    counts.
 
-    The same cell can also count other values, so its count can be too high. The estimate for a value is therefore
-    the smallest count in the cells of this value.
-
-    Let N be the total number of counted values. With a probability of at least 1 - e**-depth, an estimate is too
-    high by at most N * e / width.
+    After N values, an estimate is at most N * e / width too high, with a probability of at least 1 - e**-depth.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:
@@ -186,8 +179,7 @@ class Quantiles(MapOf):
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
         """Return an estimate of the `q` quantile of the numbers, or None if the state is empty.
 
-        `q` is between 0 and 1. For example, `q` = 0.5 returns the median: half of the numbers are at or below the
-        median. For `q` = 0.99, 99 % of the numbers are at or below the result.
+        The argument `q` is from 0 to 1. For `q` = 0.99, about 99 % of the numbers are at or below the result.
         """
         left = q * (sum(state.values()) - 1)
         for sign, exponent in sorted(state, key=lambda key: (key[0], key[0] * key[1])):

@@ -102,10 +102,10 @@ class Situation:
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
 
     def newest_common(self) -> Clock | None:
-        """Return the clock of the newest snapshot that all processors have saved, or None if no such snapshot exists.
+        """Return the clock of the newest snapshot that all processors have saved, or None without one.
 
-        A clock contains one offset for each partition. The snapshot at this clock covers the records below these
-        offsets. The method asks only the processors in `savers`, because the other processors never save snapshots.
+        Processors without snapshots of their own do not count. The processors report their snapshots only in the phase
+        INITIALIZE.
         """
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
@@ -113,10 +113,8 @@ class Situation:
     def missing_snapshot(self) -> str | None:
         """Return an error message if the newest complete snapshot is lost and no newer one exists, else None.
 
-        A snapshot is complete if the snapshot store has recorded that every processor has saved its part. For the
-        records that this snapshot covers, sinks may already have written their outputs. A restart from an older
-        snapshot would write these outputs again. So if a processor has lost its part and no newer snapshot exists, the
-        topology must not restart.
+        Sinks may already have written all outputs up to a complete snapshot. If the topology restarted from an older
+        snapshot, it would write some of these outputs again. It must therefore not restart.
         """
         completed, newest = self.state.completed, self.newest_common()
         if completed is None or (newest is not None and _age(newest) >= _age(completed)):
@@ -131,9 +129,8 @@ class Situation:
 def _age(clock: Clock) -> tuple[int, int]:
     """Return a sort key of a clock: of two clocks, the newer one has the larger key.
 
-    A clock maps each partition to an offset. The function is correct only for clocks at which every processor has
-    saved a snapshot. From one such clock to the next, no offset becomes smaller, and no partition is removed. So
-    the newer clock has more partitions, or it has the same partitions and a larger sum of offsets.
+    A clock maps each partition to an offset. From one snapshot to the next, offsets never decrease, and partitions
+    are never removed. The newer clock therefore has more partitions or a larger sum of offsets.
     """
     return len(clock), sum(clock.values())
 

@@ -66,14 +66,14 @@ class Negotiator:
         self._stale: str | None = None  # why the store refused the present epoch; None if the store accepts the epoch
 
     def step(self, view: RegistryView) -> MasterState | None:
-        """Act on at most one event, and return the new master state. The table `steps.STEPS` lists the possible events.
+        """Act on at most one event of the table `steps.STEPS`, and return the new master state.
 
-        Return None if no event has occurred. Also return None if the snapshot store refuses the epoch of this
-        negotiator, because another negotiator has begun a newer one.
+        Return None if no event has occurred, or if the snapshot store refuses the epoch.
 
-        Raises SnapshotError if the store cannot record the start of an epoch. If the store cannot record that a
-        snapshot is complete, this method raises no error. The topology continues without this snapshot. If it was the
-        last snapshot before the end of the topology, the topology ends, and the new master state contains the error.
+        Raises SnapshotError if the store cannot begin an epoch, and TopologyError if a topic has changed.
+
+        If the store cannot complete a snapshot, the topology continues without it. If it is the last snapshot, the
+        topology ends with an error.
         """
         situation = self._situation(view)
         for step in self.steps:

@@ -18,10 +18,10 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """An event that changes the phase of a topology. The table `STEPS` contains the next phase for each event.
+    """An event that changes the phase of a topology.
 
-    The negotiator detects most events in the reports of the processors. Some events have another cause. For
-    example, GRACE_OVER means that some time has passed, and STOP_REQUESTED means that the user ends the topology.
+    The negotiator detects most events in the reports of the processors. Other events have another cause: for
+    example, GRACE_OVER means that enough time has passed.
     """
 
     ELECTED = "the negotiator gets the master node"

@@ -1,10 +1,10 @@
 """The processors: spouts, bolts and sinks as state machines without threads.
 
-A processor is one instance of a spout, a bolt or a sink. Each start of the topology begins a new *epoch*. A
-state machine of this folder does the work of one processor in one epoch. A *driver* is the code that calls the
-methods of a state machine. It does this when something has happened, for example when tuples have arrived.
-After each call, the driver reads from the fields of the state machine what to do next, for example which tuples
-to send. The state machine itself never waits and never reads the time.
+A processor is one instance of a spout, a bolt or a sink. Each start of the topology begins a new *epoch*. In
+each epoch, a new state machine makes the decisions of the processor. It never waits.
+
+A *driver* is the code that calls the methods of a state machine, for example when tuples have arrived. It then
+reads from the fields of the state machine which tuples to send.
 
 Two kinds of drivers call the state machines. The first kind are the runners: they call the state machines from
 threads, and send tuples through sockets. The other driver is the module `hmb.hailstorm.simulation`. It runs the
@@ -44,12 +44,12 @@ from offset 10 waits until the bolt has processed all tuples of the snapshot. Th
 change the outputs for those tuples. In a bolt without a state, no tuple waits, because each output depends on
 only one tuple.
 
-**The low water mark.** A processor has a low water mark, which contains one offset for each partition. The
-processor promises that it will send no more tuples from records below these offsets. It sends its mark with
-each payload. A bolt receives marks from several processors, and takes the minimum for each partition. Channels
-keep the order of payloads, so tuples below this minimum can no longer arrive. The clock of a snapshot also
-contains one offset for each partition. When the minimum has reached the clock in every partition, the bolt has
-received all tuples for this snapshot.
+**The low water mark.** A processor sends a low water mark with each payload: one offset for each partition. It
+promises to send no more tuples from records below these offsets.
+
+A bolt computes the minimum of the marks of its senders, for each partition. Suppose that a snapshot contains
+the tuples below offset 10 of a partition. When the minimum for this partition is 10 or more, all of them have
+arrived.
 
 A low water mark contains one offset for each partition. A processor that sends a low water mark promises to send no
 more tuples from records below these offsets. A bolt computes its own mark from the marks that it receives.

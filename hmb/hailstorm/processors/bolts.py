@@ -95,11 +95,10 @@ class BoltMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Handle the end of a save. `error` is None if the save succeeded.
+        """Report that a save has ended, and merge the two states of the bolt into one.
 
-        `clock` is the clock of the snapshot. During the save, the bolt has two states: the state that is saved, and a
-        state for the tuples that do not belong to the snapshot. Now the save has ended, so this method merges them into
-        one state.
+        The argument `error` is None if the save succeeded. During the save, the bolt put later tuples into a second
+        state. If a newer snapshot waits, the bolt begins it.
         """
         self._is_saving, self.save = False, None
         if error is None:
@@ -114,9 +113,8 @@ class BoltMachine:
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
         """Return the tuples that belong to the snapshot in progress. Append the other tuples to `_waiting`.
 
-        `clock` is the clock of the snapshot, which contains one offset for each partition. A tuple belongs to the
-        snapshot if its offset is smaller than the clock's offset for its partition. The other tuples wait until the
-        bolt has received all tuples of the snapshot.
+        The snapshot's clock contains one offset for each partition. A tuple belongs to the snapshot if its offset is
+        smaller than the offset of its partition in `clock`.
         """
         boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets are sorted.
         if boundary == len(payloads):

@@ -58,10 +58,10 @@ from hmb.hailstorm.payload import Payloads
 
 
 def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloads, list[Any]]:
-    """Return payloads with one row (key, state) for each key, and a list with the first tuple of each key.
+    """Return payloads with one row (key, state) for each key, and the first tuple of each key.
 
-    The rows and the list have the same order. `node` is the name of the bolt that will receive the rows. `payloads`
-    must contain at least one tuple. Raises UserCodeError if a function of the user raises an exception.
+    Both have the same order of keys. The argument `payloads` must not be empty. The string `node` names the
+    receiving bolt. Raises UserCodeError if a function of the user raises an exception.
     """
     key, lift, absorb = combining.key, combining.lift, combining.states.absorb
     states: dict[Any, Any] = {}

@@ -1,10 +1,10 @@
 """The emitter: it sends the tuples of a spout or a bolt to the instances of the following nodes.
 
-One call to `emit` sends tuples to all nodes that come next in the topology. A node can run as several instances. For
-each tuple, the node's grouping function selects the instance that receives it. The call makes one `Payloads` object for
-each instance. This object contains the tuples for the instance, and the sender's low water mark. The mark has an offset
-for each partition: the sender will send no more tuples from records below this offset. Every instance needs the mark,
-so even an instance without tuples gets a `Payloads` object.
+One call to `emit` sends tuples to all nodes that come next in the topology. If a node runs as several
+instances, its grouping function selects the instance for each tuple.
+
+Each instance gets a `Payloads` object with its tuples and the sender's low water mark. Every instance needs the
+mark, so even an instance without tuples gets an object.
 
 If the following node is a bolt with a combiner, the emitter first merges all tuples with the same key into one row
 (module `combiner`). It then sends these rows instead of the tuples.
@@ -62,12 +62,10 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Send tuples to each node that comes next in the topology: add them to the outbox for the node's instances.
+        """Send tuples to all instances of the next nodes: add them to the outbox.
 
-        - `partition`: the partition whose records all these tuples come from.
-        - `offsets`: for each tuple, the offset of its record.
-        - `mark`: the sender's low water mark, with one offset for each partition. The sender will send no more tuples
-          from records below these offsets.
+        - `partition`, `offsets`: the partition of all these tuples, and the offset of each tuple's record.
+        - `mark`: the sender will send no more tuples from records below these offsets.
 
         Raises UserCodeError if a grouping function or a combiner of the user raises an exception.
         """

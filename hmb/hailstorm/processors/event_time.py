@@ -39,11 +39,10 @@ times, so other partitions can be idle. The replay could then close other window
 therefore saves its watermark, which decides when windows close, in each snapshot. A replay from the snapshot begins
 with the saved watermark, so the same windows are closed.
 
-While a partition is idle, the other partitions can close windows. Suppose that the idle partition then gets records
-with old event times. Their windows are closed, so the bolt does not count these records. But if the topology reads the
-whole topic again later, the partition is not idle, and the bolt counts the records. The two results differ. If
-partitions can pause like this, choose a larger `idle_after`, for example 3600 seconds. No window then closes during a
-pause that is shorter than `idle_after`.
+While a partition is idle, other partitions can close windows. If the idle partition then gets records for these
+windows, the bolt does not count them. In a later run over the whole topic, the bolt counts them.
+
+If partitions can pause, choose an `idle_after` that is longer than the pauses, for example 3600 seconds.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -91,14 +90,13 @@ class PartitionTimes:
 
 
 class Watermark:
-    """Computes the event-time watermark of a bolt: the event time up to which all tuples have arrived.
+    """Computes the event-time watermark of a bolt, which expects no tuples with earlier event times.
 
-    Each processor that sends tuples to the bolt also sends a *time mark* for each partition. A time mark of 12:00
-    means that the processor will send no more tuples of this partition with event times before 12:00. For each
-    partition and sender, this class stores the newest time mark. The watermark is the earliest of these time marks,
-    without the time marks of idle partitions.
+    Each sender reports a *time mark* for each partition. The time mark 12:00 means that the sender will send no
+    more tuples of this partition with event times before 12:00. The watermark `time` is the earliest of the newest
+    time marks. Idle partitions do not count.
 
-    Invariant: the watermark `time` never goes back.
+    Invariant: `time` never goes back.
     """
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]]) -> None:
@@ -109,9 +107,8 @@ class Watermark:
     def advance(self, payloads: Payloads) -> None:
         """Store the time marks in `payloads`, and update the watermark.
 
-        A time mark of 12:00 means that the sender of `payloads` will send no more tuples of a partition with event
-        times before 12:00. The watermark becomes the earliest of all stored time marks, without the time marks of
-        idle partitions. But it never goes back.
+        The sender of a time mark promises to send no more tuples with earlier event times. The watermark is the
+        earliest time mark of all partitions that are not idle, but it never goes back.
         """
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True

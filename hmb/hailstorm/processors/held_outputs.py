@@ -1,10 +1,10 @@
 """Keeps the outputs of a sink in memory until a snapshot of all processors includes them. Then the sink writes them.
 
-A snapshot has a clock C, which contains an offset for each partition. An output comes from a record of one
-partition. The output is *below C* if the offset of this record is smaller than the partition's offset in C. A
-snapshot is *complete* when every processor has saved its state for clock C. If the topology crashes later, it
-continues from C or from a later clock. It never computes the outputs below C a second time. These outputs are
-therefore final, and the sink can write them.
+The clock C of a snapshot contains one offset for each partition. An output is *below C* if it comes from a
+record below the offset of its partition.
+
+A snapshot is *complete* when every processor has saved its state at C. After a crash, the topology continues
+from C or a later clock. It never computes the outputs below C again, so the sink can write them.
 
 A sink that holds outputs back must also save these outputs in its own snapshots. After a crash, the bolts continue
 with the records after the last snapshot. They do not send the outputs of earlier records a second time. If the sink
@@ -60,9 +60,8 @@ class HeldOutputs:
     def after(self, clock: Clock) -> HeldOutputs:
         """Return a new object that contains all outputs except those below `clock`.
 
-        `clock` contains an offset for each partition. An output comes from a record of one partition. The output is
-        below `clock` if the offset of this record is smaller than the partition's offset in `clock`. If `clock` does
-        not contain a partition, no output of this partition is below `clock`.
+        An output is below `clock` if it comes from a record below the offset of its partition in `clock`. Outputs of a
+        partition that `clock` does not contain are never below `clock`.
         """
         return self._select(clock, is_included=False)
 

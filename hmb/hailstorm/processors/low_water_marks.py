@@ -1,10 +1,9 @@
 """Low water marks tell a processor which records can no longer produce tuples for it.
 
-A low water mark contains one offset for each partition. It means: the sender of the mark will send no more
-tuples that come from records below these offsets. Each processor sends its mark together with its tuples. A
-receiver remembers the latest mark of each sender, and computes its own mark from these marks. For each
-partition p, it takes the smallest offset. It ignores the senders that never send tuples from partition p:
-    low water mark[p] = min over the remaining senders u of mark_u[p]
+A low water mark contains one offset for each partition. Its sender will send no more tuples from records below
+these offsets. A receiver computes its own mark: for each partition p, the smallest offset in the latest marks
+of all senders u that can send tuples from p:
+    low water mark[p] = min over these senders u of mark_u[p]
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of
 topn-0:

@@ -65,11 +65,10 @@ class Participant:
         return self._registration if self.machine is None else self.machine.report
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state: the newest decision of the negotiator about the phase of the topology.
+        """React to a new master state: register, restore a snapshot, or inform the state machine.
 
-        Depending on the phase, register for the epoch, restore a snapshot, or pass the master state to the state
-        machine. Raises SnapshotError if the snapshot cannot be restored. If the target of a sink cannot be opened, the
-        method raises the exception of the target.
+        Raises SnapshotError if the snapshot cannot be loaded or does not match a sink's target, and UserCodeError if a
+        target fails. A temporary exception of a target, for example OSError, is raised unchanged.
         """
         if master.phase is MasterPhase.INITIALIZE:
             if master.epoch > self.report.epoch:

@@ -97,11 +97,12 @@ class SinkMachine:
         self.held, self._completed = SinkSnapshot.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:
-        """Open the target, and write the outputs that the sink has restored from a snapshot.
+        """Open the target, and write the outputs that the sink has restored from the snapshot at `snapshot`.
 
-        `snapshot` is the clock of the restored snapshot, or None. Raises SnapshotError in two cases: the target has
-        lost outputs, or it contains outputs that the topology will compute again. The second case occurs if the
-        snapshot is too old or missing. Raises UserCodeError if the target raises an exception that is not temporary.
+        Raises SnapshotError if the target has lost outputs, or already contains outputs after the snapshot.
+
+        Raises UserCodeError if user code raises an exception. A temporary exception, for example OSError, is raised
+        unchanged.
         """
         if isinstance(self.sink, TransactionalSink):
             with self._named_errors("target", lambda: "the start of the sink"):
@@ -185,9 +186,8 @@ class SinkMachine:
     def _save_if_eligible(self) -> None:
         """Begin to save the requested snapshot if all outputs that belong to this snapshot have arrived.
 
-        The clock of the snapshot contains an offset for each partition. The snapshot covers the records below these
-        offsets, and the outputs that come from these records. While the sink is still saving an older snapshot, this
-        method does nothing.
+        The outputs come from the records below the snapshot's clock. The method does nothing while the sink is still
+        saving an older snapshot.
         """
         clock = self._desired
         if clock is None or self._is_saving or not self.marks.clock.has_reached(clock):

@@ -96,10 +96,8 @@ class SpoutMachine:
     def take(self, records: Sequence[ConsumerRecord], next_offset: int) -> None:
         """Convert records to tuples, and send the tuples to the next processors.
 
-        Also send a low water mark: all later tuples come from records at or above `next_offset`.
-
-        Raises UserCodeError if `convert` raises an exception and the spout has no dead-letter topic, or if `event_time`
-        raises an exception. Raises TopologyError if `event_time` does not return a number.
+        Raises UserCodeError if `event_time` raises an exception, or if `convert` raises one and the spout has no
+        dead-letter topic. Raises TopologyError if `event_time` does not return a valid number.
         """
         tuples, offsets = self._converted(records)
         if self.spout.event_time is not None:
@@ -109,10 +107,10 @@ class SpoutMachine:
             self._emit(tuples, offsets)
 
     def idle(self) -> None:
-        """Tell the next processors that this partition is idle: it has had no new records for some time.
+        """Report to the next processors that this partition has had no new records for some time.
 
-        The bolts then close their event-time windows without waiting for this partition. The method does nothing if it
-        has already reported that the partition is idle. It also does nothing if the spout does not use event times.
+        Bolts then close windows of event time without this partition. The method does nothing if the partition is
+        already idle, or if the spout has no event times.
         """
         if self.spout.event_time is not None and not self._is_idle:
             self._is_idle = True

@@ -5,13 +5,15 @@ through a small shared tree of *nodes*. A node is a path with a value of bytes:
     master              the master state, written by the negotiator
     living/count-0      the report of the processor count-0, written by this processor
 
-All nodes of the registry are *ephemeral*: a node belongs to the session that created it, and disappears when
-this session ends. If the node of a processor disappears, the negotiator treats this processor as lost. A
-session ends when the processor or negotiator that opened it closes it. A session also ends in two other cases:
-- The process is killed, so its connection breaks. The `RegistryServer` ends the session within milliseconds.
-  ZooKeeper ends it only after the session timeout, because the client could connect again before then.
-- The process hangs, and sends no heartbeats. The `RegistryServer` and ZooKeeper both end the session after the
+All nodes of the registry are *ephemeral*: a node disappears when the session that created it ends. The
+negotiator then treats the processor of this node as lost.
+
+If the process of a session fails, the registry ends the session:
+
+- The process is killed. The `RegistryServer` ends the session within milliseconds. ZooKeeper ends it after the
   session timeout.
+
+- The process hangs. Its heartbeats stop, and the session ends after the session timeout.
 
 A thread that uses a `LocalRegistry` directly has no connection and no session timeout.
 

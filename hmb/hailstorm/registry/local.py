@@ -17,10 +17,10 @@ class RegistryNode:
 
 
 class LocalRegistry:
-    """A registry in the memory of this process. It contains nodes, and each node is a path with a value.
+    """A registry in the memory of this process. It contains nodes: each node is a path with a value.
 
-    A session can watch paths: the registry calls a function of the session when a value changes. It holds its lock
-    during the change and the calls, so each function receives the changes in the order in which they happen.
+    A session can watch paths: when a value changes, the registry calls a function of the session. The registry
+    holds `lock` during these calls, so they have the order of the changes.
     """
 
     def __init__(self) -> None:

@@ -50,11 +50,10 @@ class RegistrySession(Protocol):
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:
-        """Call the function `watch` for each node whose path begins with `prefix`, and again when such a node changes.
+        """Call the function `watch` for each node whose path begins with `prefix`, and after each change.
 
-        `watch` receives the path and the value of the node. The value is None if the node has been removed. `watch`
-        must not block. For each node, the calls come one after the other, in the order of the changes, until the
-        session ends.
+        The function receives the path and the value of the node, or None after its removal. It must not block. The
+        calls for one node have the order of its changes.
         """
 
     @property

@@ -78,12 +78,10 @@ def start(
 ) -> Runner:
     """Start a topology, and return its runner, which should be used in a `with` block.
 
-    - `store`: where the topology saves its snapshots. If it is None, a later start cannot use these snapshots.
-    - `workers`: the number of processes that run the processors. If it is None, each processor is a thread of this
-      process.
-    - `until`: if it is "end", the topology ends when it has read all records that the topics contain now.
-    - `grace_period`: the time (s) between two snapshots. If it is None, the topology takes only one snapshot, at
-      its end.
+    - `store`: where to save snapshots. With None, a later start cannot use them.
+    - `workers`: the number of processes for the processors. None means threads of this process.
+    - `until`: with "end", the topology ends after the records that exist now.
+    - `grace_period`: the seconds between two snapshots. With None, the only snapshot is at the end.
     - `options`: other fields of `RunSettings`.
 
     Raises TopologyError if the topology cannot run.

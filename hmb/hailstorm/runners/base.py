@@ -30,9 +30,8 @@ class Runner(ABC):
             ...
             result = runner.stop()
 
-    The negotiator is the thread that leads the processors. `wait` waits until the topology has ended. `stop` makes the
-    topology take a last snapshot and end, and then waits. If the topology still runs at the end of the `with` block,
-    the runner ends it immediately, without a last snapshot.
+    The method `stop` takes a last snapshot, and waits until the topology has ended. The method `wait` only waits.
+    The end of the `with` block ends a running topology immediately, without a last snapshot.
     """
 
     negotiator_thread: type[NegotiatorThread] = NegotiatorThread
@@ -107,11 +106,12 @@ class Runner(ABC):
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Restart crashed processors. If the negotiator has crashed, also restart the negotiator.
+        """Restart the processors that have crashed, and the negotiator, which leads them.
 
-        The negotiator is the thread that leads the topology. If processors crash too often without progress, the
-        topology ends with an error. If the negotiator has crashed with a HailstormError, for example because the
-        snapshot store failed, the method closes the runner and raises this error.
+        After too many crashes without progress, the topology ends with an error.
+
+        Raises HailstormError if the negotiator has crashed with this error, for example because the snapshot store
+        failed. The runner is then closed.
         """
         if self._is_closed or self.negotiator.has_ended:
             return
@@ -128,13 +128,11 @@ class Runner(ABC):
         self._look_for_silence()
 
     def has_ended(self) -> bool:
-        """Return whether the topology has ended.
+        """Return whether the topology has ended: its negotiator and all its processors have ended.
 
-        The topology has ended when its negotiator (the thread that leads it) and all its processors have ended. The
-        negotiator announces the end in the registry, and each processor that reads this announcement ends. A processor
-        that starts too late finds no announcement, because the negotiator's entry no longer exists. This processor does
-        not end by itself. The method therefore waits for processors for at most END_TIMEOUT seconds, and then returns
-        True.
+        A processor ends when it reads the negotiator's last decision in the registry. If it starts too late, this
+        decision has disappeared, and the processor does not end. The method therefore returns True at the latest
+        END_TIMEOUT seconds after it first finds that the negotiator has ended.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False

@@ -133,9 +133,8 @@ class ProcessorThread(threading.Thread):
     def _next_work(self) -> Callable[[], None] | None:
         """Return the next work of this processor as a function, or None if there is no work.
 
-        The next work is to process the next item from the mailbox. If the mailbox is empty, a spout (a processor that
-        reads a topic) has other work: it reads records from the topic. A spout that is paused or has failed does not
-        read.
+        The work is the next item from the mailbox. If the mailbox is empty, a running spout reads records instead. All
+        other processors wait for an item, at most IDLE_TIMEOUT seconds.
         """
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None
