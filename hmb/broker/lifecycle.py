@@ -2,18 +2,17 @@
 
 When a broker starts, it creates its parts in this order, because each part uses parts that were created earlier:
 1. *Settings.* The constructor reads and checks them. A wrong setting causes an error before the broker binds a port.
-2. *Listeners.* The server binds its ports, but answers no request yet. If another program uses a port, the start fails
-   before the broker touches the data directory. Clients that connect from now on wait until step 8.
-3. *Data directory.* `LogManager` locks it, so that no second broker can write there. If no data directory is set, the
-   broker makes a temporary one.
-4. *Stored settings.* The data directory contains the settings that clients have changed. They determine the settings of
-   each topic's log, so the broker reads them before it opens a log.
-5. *Logs.* `Topics` opens and recovers the logs. After the logs, the broker creates the object that assigns producer
-   ids, because a new id must be higher than all ids in the logs.
-6. *Coordinators.* The coordinator of groups is the first, because the coordinators of transactions and share groups use
-   it: a transaction can commit offsets of a group. The coordinators load their records in threads of their own, while
-   the broker already answers requests. Until a coordinator has loaded its records, requests to it get the error
-   COORDINATOR_LOAD_IN_PROGRESS.
+2. *Listeners.* The server binds its ports. If another program uses a port, the start fails before the broker
+   touches the data directory. Clients can connect from now on, but wait until step 8.
+3. *Data directory.* `LogManager` locks it, so that no second broker can write there. If no data directory is set,
+   the broker makes a temporary one.
+4. *Stored settings.* The broker reads the settings that clients have changed from the data directory. Each topic's
+   log needs them.
+5. *Logs.* `Topics` opens and recovers the logs. The broker then creates the object that assigns producer ids,
+   because a new id must be higher than all ids in the logs.
+6. *Coordinators.* The coordinator of groups is the first, because the coordinators of transactions and share groups
+   use it. Each coordinator loads its records in the background. Until it has loaded them, requests to it get the
+   error COORDINATOR_LOAD_IN_PROGRESS.
 7. *Housekeeping.* Two threads run the periodic tasks, such as retention and compaction.
 8. *Connections.* The server accepts connections and answers requests.
 

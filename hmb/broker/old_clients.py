@@ -113,13 +113,13 @@ def converted(
     """Return the messages from `offset` on for an old client, in the format `magic` (0 or 1).
 
     `found` is the result of a read at `offset` in `log`. The function converts the batches in `found`. If they
-    contain no message for the client, for example only transaction markers, it continues with the next batches of
-    `log`. If the log contains no message at or after `offset`, the result is empty.
+    contain no message for the client, for example only transaction markers, it reads further in `log`. If the log
+    contains no message at or after `offset`, the result is empty.
 
-    The messages have at most `max_bytes` bytes together. Only the first message may be larger.
+    All messages together have at most `max_bytes` bytes. Only the first message can be larger.
 
-    If a batch or a record cannot be converted, the result ends before it. If the result would then contain no
-    message, the function raises KafkaError:
+    If a batch or a record cannot be converted, the result ends before it. If there is no message before it, the
+    function raises KafkaError:
 
     - CORRUPT_MESSAGE if the batch is damaged
     - MESSAGE_TOO_LARGE if the batch has more than `limit` bytes after decompression

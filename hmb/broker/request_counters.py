@@ -3,10 +3,10 @@
 The broker updates these counters for every request, so an update must be fast. The module counting.py measures
 the requests and calls the counters.
 
-*Quantiles.* To compute the 99th percentile exactly, the broker would have to store the duration of every
-request. Instead, it counts the requests in a *histogram* with 104 buckets. Each bucket stands for a range of
-durations. The upper end of a bucket is 1.19 times its lower end. (1.19 is the fourth root of 2, so four buckets
-cover, for example, the range from 1 to 2 ms.) The first bucket ends at 1 us, and the last bucket contains all
+*Quantiles.* To compute the 99th percentile exactly, the broker would have to store the duration of every request.
+Instead, it counts the requests in a *histogram* with 104 buckets, which are ranges of durations. Each bucket ends at
+1.19 times the end of the bucket before it. (1.19 is the fourth root of 2, so four buckets cover, for
+example, the range from 1 to 2 ms.) The first bucket ends at 1 us. The last bucket contains all
 durations above 47 s.
 
 The function `quantile` computes a percentile from a histogram. In each *bucket*, the histogram counts the

@@ -1,10 +1,9 @@
 """Hailstorm: exactly-once stream processing on commutative monoids.
 
 A stream processor reads records from topics as they arrive. In several steps, it computes states from the
-records, for example counts or the most frequent words. Machines can crash during this work. After a crash, some
-records are already counted and others are not, and no processor knows which. Suppose that the stream processor
-continues at the last position that it stored. If the states are newer than this position, some records are
-counted twice. If the states are older, some records are never counted.
+records, for example counts of words. When a machine crashes, some records are already counted, and others are
+not. Suppose that the stream processor then continues at the last position that it stored. If the states are
+newer than this position, it counts some records twice. If the states are older, it never counts some records.
 
 With Hailstorm, each record counts exactly once, even if processors crash. Two ideas make this possible.
 

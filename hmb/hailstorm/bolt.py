@@ -120,8 +120,11 @@ class Bolt:
     def over(cls, monoid: Monoid[Any], transform: Transform, lift: Lift | None = None) -> Self:
         """Return a bolt that merges its states with `monoid`, for example with `Sum()`.
 
-        `lift` takes a tuple, and returns the state that contains only this tuple. If `lift` is None, the bolt uses the
-        method `lift` of `monoid`. `transform` takes a tuple and the bolt's state, and returns the tuples to send.
+        - `transform` takes a tuple and the bolt's state, and returns the tuples to send.
+        - `lift` takes a tuple, and returns the state that contains only this tuple. The default is the method `lift` of
+          `monoid`.
+
+        `monoid` must not be a monoid of windows, for example `Tumbling`: such a bolt needs `Bolt.windowed`.
         """
         bolt = cls(transform, monoid.empty, monoid.merge, lift or monoid.lift)
         bolt.monoid = monoid

@@ -17,11 +17,11 @@ record at offset 4 is not:
     tags-1        (empty)                   0       nothing
     tags-2        0  1  (2: a marker)       3       0, 1
 
-In the Hailstorm paper, a clock contains the *last* included offset of each partition. HMB stores the *next* offset
-instead, for three reasons:
-- An empty partition needs no special value. Its next offset is simply its first offset, for example 0.
-- Some offsets have no record, because they belong to transaction markers or to records that compaction has removed.
-  They need no special rule: when a spout moves past such an offset, the clock moves past it too.
+In the Hailstorm paper, a clock contains the *last* included offset of each partition. HMB stores the *next*
+offset instead, for three reasons:
+- An empty partition needs no special value. Its next offset is its first offset, for example 0.
+- Some offsets have no record, because they belong to transaction markers or to records that compaction has
+  removed. They need no special rule: the clock moves past them like past other offsets.
 - Kafka also uses the next offset, both for the position of a consumer and for committed offsets.
 
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. For the two clocks (4, 0) and (3,

@@ -82,9 +82,10 @@ def register(cls: type[T], name: str, to_value: Callable[[T], Any], from_value: 
     """Let the codec encode and decode objects of the class `cls`, but not objects of its subclasses.
 
     `to_value` converts an object to a value that the codec supports, and `from_value` converts this value back. The
-    encoded bytes contain `name` instead of the module of the class. The codec can therefore still decode the bytes
-    after the class has moved to another module. Every process of the topology must register the class. Raises
-    ValueError if another class is already registered as `name`.
+    encoded bytes contain `name`, and not the module of the class. So the class can move to another module.
+
+    Every process of the topology must register the class. Raises ValueError if another class is already registered
+    as `name`.
     """
     known = _NAMES.get(name)
     if known is not None and _TYPES.get(cls) is not known:
@@ -291,8 +292,8 @@ def _packed_ints(values: Sequence[int]) -> bytes:
     """Return the kind and the content of a column of ints, or no bytes if an int needs more than 8 bytes.
 
     The function tries the widths 1, 2, 4 and 8 bytes, until `struct` accepts all values. A failed try takes little
-    time, because `struct` stops at the first value that is too large. The function could first search for the
-    smallest and the largest value instead. For 100,000 counts, this would take 4.9 ms instead of 1.7 ms.
+    time, because `struct` stops at the first value that is too large. A search for the smallest and the largest
+    value would usually take more time.
     """
     for width in INT_WIDTHS:
         try:

@@ -6,13 +6,14 @@ exception class.
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not
   help.
 - `UserCodeError`: a function that the user wrote raised an exception. After a restart, the function would raise
-  the exception again, so the topology stops. But in a sink, the cause can be temporary, for example a database
-  that is restarting. If the function `can_pass` returns True for the exception, the runner starts the sink
-  again.
+  the exception again, so the topology stops. But in a sink, the cause can be temporary (`can_pass`), for
+  example a database that is restarting. The sink then raises the exception itself, and the runner starts the
+  sink again.
 - `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is
   damaged.
 - `StaleEpochError`: a processor tried to write, although a newer epoch of the topology has begun. The write is
   refused, and the processor ends.
+- `CodecError`: a value cannot be encoded, or bytes cannot be decoded.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class CodecError(HailstormError):
 def can_pass(error: BaseException) -> bool:
     """Return whether a call that raised `error` may succeed later without a change to the program.
 
-    Errors of the operating system, of a broker or of a database often have a temporary cause. For example, the
-    database may be restarting. The function returns True for these errors.
+    The function returns True for OSError, for KafkaError, and for the errors OperationalError and InterfaceError of
+    a database module. Their cause is often temporary. For example, the database may be restarting.
 
-    SQLite raises OperationalError also for mistakes in a statement, such as "no such table". The function returns
-    False for these errors, which have the code SQLITE_ERROR.
+    SQLite raises OperationalError also for mistakes in a statement, such as "no such table". These errors have the
+    code SQLITE_ERROR, and the function returns False for them.
     """
     if isinstance(error, OSError | KafkaError):
         return True

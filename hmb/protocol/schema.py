@@ -8,9 +8,9 @@ that this version has, with a codec for each field. To encode or decode a messag
 the plan one after the other.
 
 Three rules apply to the encoding and decoding of all messages:
-- Many versions do not have all fields. If a field is missing, the decoder sets it to its default value. If the
-  sender has set this field to another value, the encoder raises an error, because the value would be lost. Only
-  fields with `ignorable=True` can be lost: the encoder omits them without an error.
+- A version can lack some fields. The decoder sets such a field to its default value. If the field has another
+  value, the encoder raises an error, because this value would be lost. But if the field is declared with
+  `ignorable=True`, the encoder omits it without an error.
 - The argument `flexible` of a message class names the *flexible* versions. In these versions, lengths are
   encoded in fewer bytes, and each struct ends with tagged fields (KIP-482, see `tagged_fields`).
 - If bytes are malformed, the decoder raises a ProtocolError. The error message contains the field and the
@@ -42,9 +42,9 @@ Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
 def defaults(fields: dict[str, Field]) -> Defaults:
     """Return the default values of fields, in two parts.
 
-    The first part contains values that never change, for example 0, so all structs can share them. A list can
-    change, so each struct needs a list of its own. For such a field, the second part contains a class, for example
-    `list`. The constructor and the decoder call this class when they create a struct without a value for the field.
+    The first part maps names to values that all structs can share, for example 0. A list cannot be shared, because
+    it can change. So the second part contains the other fields as pairs of a name and a class, for example
+    ("topics", list). The caller calls the class to create a new default value for each struct.
     """
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
@@ -124,10 +124,10 @@ class Struct:
     """The base class of messages, and of the structs inside messages.
 
     The constructor has one keyword argument for each field. A field without an argument gets its default value.
+    Two structs are equal if they have the same class and the same values.
 
-    Two structs are equal if they have the same class and the same values. `repr` returns Python code that creates
-    the struct, without the fields that have their default values. But `repr` does not show the bytes of a `records`
-    field with more than 512 bytes. In this case, the result is not valid Python code.
+    `repr` returns Python code that creates the struct, without fields that have their default values. It does not
+    show records of more than 512 bytes. The result is then not valid Python code.
     """
 
     fields: ClassVar[dict[str, Field]]

@@ -53,11 +53,11 @@ class PartitionId(NamedTuple):
 def java_hash(text: str) -> int:
     """Return the same hash as Java's `String.hashCode()`, a signed number of 32 bits.
 
-    Brokers store the state of a consumer group in one partition of an internal topic. The hash of the group's id
-    selects this partition. Because the hash is the same as in Java, HMB and Kafka select the same partition.
+    A broker stores the state of a consumer group in one partition of an internal topic. It selects the partition
+    with the hash of the group's id. HMB uses Java's hash to select the same partition as Kafka.
 
-    The computation starts with the hash 0. For each UTF-16 code unit of the text, the new hash is the lowest 32
-    bits of `31 * hash + unit`.
+    The hash begins with 0. For each UTF-16 code unit, it becomes the lowest 32 bits of `31 * hash + unit`. For
+    "ab", it is 31 * 97 + 98 = 3105.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

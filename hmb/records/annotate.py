@@ -83,9 +83,9 @@ def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
     """Yield a line for each complete field of a header that is cut off at the end of the buffer.
 
-    The fields depend on the format of the batch or message. The *magic*, the byte at position 16, is the number of
-    the format. If the buffer ends before the magic, the function shows only the offset and the length, because all
-    formats begin with these two fields.
+    The byte at position 16 of the buffer is the *magic*, the number of the format. It decides which fields the
+    header has. If the buffer ends before the magic, the function yields only the offset and the length. All formats
+    begin with these two fields.
     """
     form: Struct = OFFSET_AND_LENGTH
     names: tuple[str, ...] = RecordBatch._fields[:2]

@@ -10,12 +10,12 @@ these lines, among others:
 The module `protocol.annotate` yields only one line for all records of a partition. In place of this line,
 `annotate_frame` yields many lines: for each record batch, it yields the lines of the module `records.annotate`.
 
-Each byte of a frame is in exactly one line, even if the frame is damaged. For each problem in a frame, the
-functions of this module add a text to the list `problems`. If a batch has a wrong CRC or damaged records, the
-functions then continue with the next batch. Three names mark lines with bytes that do not belong to a field:
-- `unreadable`: these bytes cannot be decoded.
-- `cut`: these bytes are at the end of an incomplete batch.
-- `left`: these bytes come after the end of the message.
+Each byte of a frame is in exactly one line, even if the frame is damaged. The functions of this module describe
+each problem in a text, and add the text to the list `problems`. If a batch has a wrong CRC or damaged records,
+they continue with the next batch. A line with one of these names shows bytes that do not belong to a field:
+- `unreadable`: the bytes cannot be decoded.
+- `cut`: the bytes are at the end of an incomplete batch.
+- `left`: the bytes come after the end of the message.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Lines = Iterator[tuple[Line, bool]]  # a line, and whether it shows decompressed
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
     """Yield the lines of a frame, with one line for each field of its records.
 
-    `message` yields the lines of the message in the frame, but only one line for all records of a partition. `wire`
-    contains the bytes of the whole frame. The function adds a text to `problems` for each problem in the frame.
+    `message` yields the lines of the message, with one line for all records of a partition. `wire` contains the
+    bytes of the whole frame. For each problem in the frame, the function adds a text to `problems`.
 
-    The records in a Fetch response can end inside a batch. If `may_be_cut` is true, such an incomplete batch is not
-    a problem.
+    The records in a Fetch response can end inside a batch. If `may_be_cut` is true, an incomplete batch is not a
+    problem.
     """
     end, rest = 0, "left"
     found = len(problems)

@@ -59,12 +59,10 @@ LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_BIT = 0x08, 
 class RecordBatch(NamedTuple):
     """The fields of a batch's header, and a memoryview of the bytes of the whole batch.
 
-    - `size` is at least the size of a header (61 bytes), because `parse` refuses a smaller batch.
-    - `view` contains the bytes of the batch, including its header. If the buffer ends inside the batch, `view` has
-      fewer than `size` bytes.
-    - The fields of the header may be wrong until `check` has succeeded. After `check`, `view` has exactly `size`
-      bytes, and `records_count` is at most `last_offset_delta` + 1. If compaction has removed records,
-      `records_count` is smaller.
+    - `size` is at least 61 bytes, the size of a header. `parse` refuses a smaller batch.
+    - `view` begins with the header. If the buffer ends inside the batch, `view` has fewer than `size` bytes.
+    - Call `check` before you rely on the fields. After `check`, `view` has exactly `size` bytes, and
+      `records_count` is at most `last_offset_delta` + 1. If compaction has removed records, it is smaller.
     """
 
     base_offset: int

@@ -1,10 +1,10 @@
 """Encodes the records of the batch that a producer is filling, one record after another.
 
-A producer could store records as Python objects, and encode them when it sends the batch. HMB's producer encodes each
-record immediately, for two reasons:
-- An encoded record takes a tenth of the memory that a Python object for the record takes. The producer also knows the
-  number of encoded bytes, so it can limit its memory.
-- The threads of the application encode the records. If the sender thread encoded the records, it would need more time
+A producer can encode each record immediately, or store Python objects and encode them when it sends the batch.
+HMB's producer encodes each record immediately, for two reasons:
+- An encoded record takes a tenth of the memory of a Python object. The producer also knows the number of
+  encoded bytes, so it can limit its memory.
+- The threads of the application encode the records. If the sender thread encoded them, it would take more time
   for each batch, and so delay all other batches.
 """
 
@@ -57,11 +57,11 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1, or None if a fast conversion is not possible.
+        """Return the records as uncompressed messages of magic 0 or 1, or None if this needs decoding.
 
-        The method can convert a *run* of records without decoding them. A run consists of consecutive records that one
-        call of `append_values` has added, and whose values have the same length (`fast.value_runs`). If any record does
-        not belong to a run, the method returns None.
+        The method converts only *runs* of records, without decoding them. `append_values` stores a run when it adds
+        consecutive records whose values have the same length (`fast.value_runs`). If any record is not in a stored run,
+        for example because `append` has added it, the method returns None.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

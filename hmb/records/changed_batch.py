@@ -1,11 +1,11 @@
 """Functions that return a changed copy of a batch, or an empty batch.
 
-A broker stores most batches as it receives them. If you read HMB for the first time, skip this module. Its functions
-are for the other cases:
+If you read HMB for the first time, skip this module. A broker stores most batches as it receives them. This
+module changes a batch in the other cases:
 - The broker sets the timestamps of a topic (LogAppendTime), or the topic has another codec than the batch.
 - Compaction removes records from a batch.
 - A producer sends a batch again, with the numbers of a new epoch.
-- A mirror copies a batch from one cluster to another, and sends the batch as a producer does.
+- A mirror copies a batch to another cluster, and sends the copy as a producer does.
 
 A function that changes a batch writes a new header with a new CRC, because the CRC covers the changed fields.
 For example, a batch contains 100 uncompressed records, and `with_codec` compresses them with zstd. The new
@@ -35,14 +35,14 @@ _NAMES_AFTER_CRC = RecordBatch._fields[RecordBatch._fields.index("attributes") :
 
 
 def is_sendable(batch: RecordBatch) -> bool:
-    """Return whether a producer can send the bytes of this batch's records again, without encoding the records again.
+    """Return whether a producer can send this batch without encoding its records again.
 
-    A batch must meet three conditions:
+    All three conditions must be true:
 
-    - Compaction has not removed any of its records.
+    - Compaction has not removed any records from the batch.
     - The producer has set the timestamps, not the broker.
     - The header contains the base timestamp. Compaction can replace it by a delete horizon: the time after which it
-      may remove the batch's tombstones.
+      may remove the batch's tombstones or marker.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times
@@ -91,14 +91,15 @@ def with_records(
     max_timestamp: int,
     base_timestamp: int | None = None,
 ) -> bytes:
-    """Return a copy of the batch with other records, but the same offsets, producer id, epoch and sequence numbers.
+    """Return a copy of the batch with other records.
 
-    `content` contains the uncompressed records, and `count` is their number. `max_timestamp` (ms) becomes the
-    greatest timestamp in the header.
+    The offsets, the producer id, the epochs and the sequence numbers stay the same.
 
-    If `base_timestamp` (ms) is not None, the header gets this value in the field for the base timestamp. The value
-    is then a delete horizon: the time after which compaction may remove the batch's tombstones (KIP-534). If
-    `base_timestamp` is None, the field does not change.
+    `content` contains the `count` uncompressed records. The function compresses them with the batch's codec.
+    `max_timestamp` (ms) is the greatest timestamp for the header.
+
+    If `base_timestamp` (ms) is not None, it replaces the base timestamp in the header, and is a delete horizon: the
+    time after which compaction may remove the batch's tombstones or marker (KIP-534).
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

@@ -10,9 +10,10 @@ from hmb.records.record import Header, TimestampType
 class ConsumerRecord(NamedTuple):
     """A record that a consumer has read, with its topic, partition and offset.
 
-    The timestamp is in ms since 1970. The timestamp is -1 if the record was stored as a message v0, which has no
-    timestamp. The key and the value are bytes or None. If the consumer has deserializers, the key and the value are the
-    objects that the deserializers return.
+    The timestamp is in ms since 1970, or -1 if the record has no timestamp, for example in a message v0.
+
+    The key and the value are bytes or None. If the consumer has a deserializer for the key or the value, it
+    converts the bytes to another object. None stays None.
     """
 
     topic: str

@@ -2,20 +2,20 @@
 
 Versions: 0-11; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
-Behavior: the broker answers by these rules:
-    - *Timestamp.* For a timestamp (in ms), the broker finds the first record with this timestamp or a later one. The
-      response contains the timestamp and the offset of this record. If no such record exists, both values are -1.
-    - *Special timestamps.* A negative timestamp asks for a special offset. -1 asks for the end of the log, and -2 for
-      its start. -3 asks for the record with the greatest timestamp, and -4 for the first record on the local disk.
+Behavior: for each partition, the request contains a timestamp:
+    - *Times.* For a time in ms (0 or more), the response contains the timestamp and the offset of the first record
+      with this timestamp or a later one. If no such record exists, both values are -1.
+    - *Special timestamps.* -1 asks for the end of the log. -2 asks for its start. -3 asks for the first record with
+      the greatest timestamp. -4 asks for the start of the log on the local disk (in HMB the same as -2).
     - *Transactions.* With the isolation level READ_COMMITTED, the log ends at the last stable offset.
-    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with the error
-      INVALID_REQUEST.
-Version notes: version 0 returns a list of at most `max_num_offsets` offsets, in descending order. The list contains the
-    base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
-    list contains the base offsets of all segments and the end of the log. If a negative timestamp has no meaning in the
-    version of the request, the broker returns the error UNSUPPORTED_VERSION.
-Left out: tiered storage. The special timestamps -5 and -6 concern tiered storage. HMB's response to these timestamps
-    contains the timestamp -1 and the offset -1. A Kafka broker without tiered storage returns the same.
+    - *Repetitions.* If a request contains a partition twice, the response contains this partition once, with the
+      error INVALID_REQUEST.
+Version notes: version 0 returns a list of at most `max_num_offsets` offsets, in descending order. For a time, the
+    list contains the base offset of each segment whose file was last changed at or before this time. For -1, it
+    contains the base offsets of all segments, and the end of the log. For -2, it contains only the start of the
+    log. A negative timestamp that the version does not define gets UNSUPPORTED_VERSION.
+Left out: tiered storage. The timestamps -5 and -6 ask for offsets in tiered storage. HMB's response contains -1 for
+    the timestamp and the offset, as in a Kafka broker without tiered storage.
 """
 
 from __future__ import annotations
@@ -112,10 +112,9 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
     """Return the offsets for a response of version 0: at most `count` offsets, in descending order.
 
-    The result contains the base offset of each segment whose file was last changed at or before `timestamp`.
-    Messages of the old format have no timestamps, so the broker uses the time of the file instead. For the
-    timestamp -1, the result contains the base offsets of all segments, and the end of the log. For -2, it contains
-    only the log start offset.
+    For a time in ms, the result contains the base offset of each segment whose file was last changed at or before
+    this time. (Messages of the oldest format have no timestamps.) For -1, it contains the base offsets of all
+    segments, and the end of the log. For -2, it contains only the log start offset.
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

@@ -2,10 +2,10 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each transactional id.
-Behavior: the response contains the transactional ids that pass all filters of the request. If a filter names a state
-    that does not exist, the response also contains this name, in the field `unknown_state_filters`.
-Version notes: version 1 adds a filter for transactions that have been open longer than a given time (ms). Version 2
-    adds a regular expression, which must match the whole transactional id. If the expression is invalid, the error is
+Behavior: the response contains the transactional ids that pass all filters of the request. If a filter names a
+    state that does not exist, the response also contains this name, in the field `unknown_state_filters`.
+Version notes: version 1 adds a filter for transactions that began more than a given time (ms) ago. Version 2 adds
+    a regular expression, which must match the whole transactional id. If the expression is invalid, the error is
     INVALID_REGULAR_EXPRESSION.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,19 +2,19 @@
 
 Versions: 0-10; versions 8 and later use the flexible encoding (KIP-482).
 Permissions: READ on the group; READ on each topic.
-Behavior: each partition has its own error code in the response. The broker stores each offset as a record in
-    `__consumer_offsets`. If `log.flush.acks.all` is true, it responds after these records are on disk.
-    Otherwise it responds after the append. A member sends its member id and its generation, so that the broker
-    can refuse a commit of a former member. A client that is not a member sends no generation. It can commit
-    offsets only while the group has no members. If the group does not exist, this commit creates it. With each
-    offset, a client can commit a text (metadata), and OffsetFetch returns this text unchanged. The setting
-    `offset.metadata.max.bytes` limits the length of the text.
-Version notes: for requests of version 0, Kafka stored the offsets in ZooKeeper. HMB stores these offsets like
-    all others. A request of version 0 contains no member id and no generation, so the broker handles it like a
-    request of a client that is not a member. Requests of version 5 and later contain no retention time. The
-    setting `offsets.retention.minutes` then determines how long the broker keeps the offsets (KIP-211). If a
-    request with a generation names an unknown group, versions below 9 return ILLEGAL_GENERATION, and later
-    versions return GROUP_ID_NOT_FOUND.
+Behavior: the broker stores each offset as a record in `__consumer_offsets`. Each partition has its own error code.
+    - *Disk.* If `log.flush.acks.all` is true, the broker responds after the records are on disk. Otherwise it
+      responds after the append.
+    - *Members.* A member sends its member id and its generation. The broker refuses a commit of a former member.
+    - *Other clients.* A client that is not a member sends no generation. It can commit offsets only while the group
+      has no members. If the group does not exist, the commit creates it.
+    - *Metadata.* With each offset, a client can store a text, which OffsetFetch returns unchanged. The setting
+      `offset.metadata.max.bytes` limits the length of the text.
+Version notes: for version 0, Kafka stored the offsets in ZooKeeper. HMB stores them like all others. A request of
+    version 0 contains no member id and no generation, so it can commit offsets only while the group has no members.
+    Versions 5 and later contain no retention time. Instead, `offsets.retention.minutes` determines how long the
+    broker keeps the offsets (KIP-211). If a request with a generation names an unknown group, the error is
+    ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
 Left out: `offsets.commit.timeout.ms`, the time for which a Kafka broker waits for its replicas. HMB has no
     replicas, so a client sees no difference.
 """

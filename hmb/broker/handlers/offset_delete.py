@@ -2,10 +2,10 @@
 
 Versions: 0; not in the flexible encoding (KIP-482).
 Permissions: DELETE on the group; READ on each topic.
-Behavior: to delete a committed offset, the broker writes a tombstone (a record without a value). It sends the
-    response after the tombstones are on disk. A group with members must have the protocol type "consumer".
-    While consumers of the group still subscribe to a topic, the broker deletes no offsets of this topic: each
-    of the topic's partitions gets the error GROUP_SUBSCRIBED_TO_TOPIC.
+Behavior: to delete an offset, the broker writes a tombstone (a record without a value), and then responds. If
+    `log.flush.acks.all` is true, it first syncs the tombstone to disk. A group with members must have the protocol
+    type "consumer" or "streams". Otherwise the error is NON_EMPTY_GROUP. While members subscribe to a topic, each
+    partition of the topic gets GROUP_SUBSCRIBED_TO_TOPIC, and the broker keeps its offset.
 Version notes: none.
 Left out: nothing. HMB supports the whole API.
 """

@@ -2,19 +2,18 @@
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Permissions: DESCRIBE on each topic.
-Behavior: the request contains a leader epoch. The broker returns the end offset of this epoch, which is the offset
-    after the last record of the epoch:
-    - *Epochs of the log.* If the log contains the epoch, the response contains the epoch and its end offset. For the
-      newest epoch, this offset is the end of the log.
-    - *Missing epochs.* If the log does not contain the epoch, the broker uses the next smaller epoch. For example, for
-      epoch 5 in a log with the epochs 2, 3 and 7, the response contains epoch 3 and the end offset of epoch 3. If the
-      log has no smaller epoch, the response contains the requested epoch and the start offset of the first epoch.
-    - *Unknown epochs.* If the requested epoch is greater than the newest epoch or is -1, the response contains the
-      epoch -1 and the offset -1.
+Behavior: the request contains a leader epoch for each partition. The end offset of an epoch is the offset after its
+    last record. For example, a log contains the epochs 2, 3 and 7:
+    - *Known epoch.* For epoch 3, the response contains epoch 3 and its end offset. For epoch 7, the newest epoch,
+      the end offset is the end of the log.
+    - *Missing epoch.* For epoch 5, the response contains the next smaller epoch, 3, and the end offset of epoch 3.
+      For epoch 1, no smaller epoch exists. The response contains epoch 1 and the start offset of epoch 2.
+    - *Unknown epoch.* For epoch 8 (greater than the newest epoch) and for -1, the response contains the epoch -1
+      and the offset -1.
 Version notes: from version 2 on, a request also contains the leader epoch that the client believes to be current. If
     this epoch is too old, the error is FENCED_LEADER_EPOCH. If it is too new, the error is UNKNOWN_LEADER_EPOCH.
-Left out: requests from followers. HMB has no followers, so it treats each client as a consumer. A Kafka broker cannot
-    copy HMB's logs as a follower.
+Left out: requests from followers. HMB treats each client as a consumer. A Kafka broker cannot copy HMB's logs as a
+    follower.
 """
 
 from __future__ import annotations

@@ -2,29 +2,26 @@
 
 Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id, if the request has one; WRITE on each topic.
-Behavior: each partition has its own error code. The request's `acks` determines when the broker responds:
+Behavior: each partition has its own error code. `acks` determines when the broker responds:
     - *acks=1.* The broker responds after the append.
-    - *acks=-1 (all).* If `log.flush.acks.all` is true, the broker responds after the records are on disk.
-      Otherwise it responds after the append. It does not wait for followers, because HMB has none.
-    - *acks=0.* The broker does not respond, so the client would not notice an error. The broker therefore
-      closes the connection if an error occurs.
-    - *Invalid records.* The log of each partition checks the records and assigns their offsets. For example, a
-      record is invalid if its timestamp is out of range, or if it has no key and the topic is compacted. If one
-      record of a batch is invalid, the broker refuses the whole batch. `record_errors` contains the first ten
-      invalid records. (In Kafka, `record_errors` contains all invalid records.)
-Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). Versions also
-    differ in these points:
-    - *Record batches.* If a request below version 3 contains a record batch, it gets INVALID_RECORD. (A Kafka
-      broker accepts such a request, but no client sends one. HMB refuses it, because HMB would not make all
-      checks for a request below version 3.)
-    - *zstd.* If a request below version 7 contains a batch that is compressed with zstd, it gets
+    - *acks=-1 (all).* If `log.flush.acks.all` is true, the broker responds after the records are on disk. Otherwise
+      it responds after the append. HMB has no followers, so it does not wait for them.
+    - *acks=0.* The broker does not respond. If an error occurs, it closes the connection, so that the client
+      notices the error.
+    - *Invalid records (any acks).* If one record of a batch is invalid, the broker refuses the whole batch. For
+      example, a timestamp can be out of range, or a record for a compacted topic can have no key. `record_errors`
+      contains at most the first ten invalid records. (In Kafka, it contains all of them.)
+Version notes: the version determines the format of the records (`ProduceRequest.magic_of`).
+    - *Record batches.* If a request below version 3 contains a record batch, the error is INVALID_RECORD. (A Kafka
+      broker accepts the request, but no client sends one. Some of HMB's checks exist only for later versions.)
+    - *zstd.* If a request below version 7 contains a batch that is compressed with zstd, the error is
       UNSUPPORTED_COMPRESSION_TYPE.
-    - *Transactions.* If the request has a transactional id, the batches must belong to an open transaction
-      (broker/transactional.py). If no such transaction is open, the error is INVALID_TXN_STATE in versions
-      below 11, and TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to
-      the transaction when the partition receives its first batch of the transaction.
+    - *Transactions.* A transactional batch must belong to an open transaction (broker/transactional.py). If no such
+      transaction is open, the error is INVALID_TXN_STATE in versions below 11, and TRANSACTION_ABORTABLE in later
+      versions. From version 12 on, the broker itself adds a partition to the transaction, when the first batch of
+      the transaction for this partition arrives.
 Left out: `timeout_ms`, the time to wait for followers. HMB has no followers, so this makes no difference to a
-client.
+    client.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: if the name or the password is wrong, the error is SASL_AUTHENTICATION_FAILED (58), and the broker
-    closes the connection. The response does not say which of the two is wrong, so that an attacker learns
-    nothing. The broker's log contains the reason. If the client has not sent a SaslHandshake of version 1
-    before, the error is ILLEGAL_SASL_STATE (34).
-Version notes: from version 1 on, the response contains the lifetime of the session. The lifetime is limited if
-    `connections.max.reauth.ms` is set, or if the client has logged in with a token that expires.
+Behavior: if the login fails, the error is SASL_AUTHENTICATION_FAILED (58), and the broker closes the connection. Only
+    the broker's log contains the reason, so that an attacker does not learn whether the name or the password is
+    wrong. If the listener does not use SASL, or if the client has not sent SaslHandshake before, the error is
+    ILLEGAL_SASL_STATE (34).
+Version notes: from version 1 on, the response contains the lifetime of the session (ms). It is 0 (no limit)
+    unless `connections.max.reauth.ms` is set or the client has logged in with a token that expires.
 Left out: nothing. HMB supports the whole API.
 """
 

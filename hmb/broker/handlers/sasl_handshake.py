@@ -2,12 +2,12 @@
 
 Versions: 0-1; not in the flexible encoding.
 Permissions: none; every client may send this request.
-Behavior: if the client chooses an unknown mechanism, the response contains UNSUPPORTED_SASL_MECHANISM (33) and
-    the list of supported mechanisms. The broker then closes the connection. The response contains
-    ILLEGAL_SASL_STATE (34) in two cases: the listener does not use SASL, or the client has already logged in.
-    But a client whose session has a limited lifetime can send this request again, to renew its login (KIP-368).
-Version notes: after a SaslHandshake of version 0, the client sends the messages of the mechanism as frames
-    without a header. After version 1, the client sends these messages in SaslAuthenticate requests.
+Behavior: if the client chooses an unknown mechanism, the response contains UNSUPPORTED_SASL_MECHANISM (33) and the
+    supported mechanisms. The broker then closes the connection. The error is ILLEGAL_SASL_STATE (34) in three
+    cases: the listener does not use SASL, the client is in the middle of a login, or the client has already logged
+    in. But a client whose session has a limited lifetime can renew its login with this request (KIP-368).
+Version notes: after a SaslHandshake of version 0, the client sends the messages of the mechanism as frames without a
+    header. After version 1, the client sends them in SaslAuthenticate requests.
 Left out: the mechanism GSSAPI (Kerberos). A client that needs GSSAPI cannot log in.
 """
 

@@ -5,16 +5,16 @@ Permissions: READ on the group, DESCRIBE on each topic; CREATE for new internal 
 Behavior: the broker answers each heartbeat by these rules:
     - *Assignment.* The broker assigns the tasks of a Kafka Streams application to the members of the group
       (coordinator/streams/). If the tasks of a member have changed, the response contains its new tasks. The broker
-      first writes the changes of the group to disk, and then sends the response.
-    - *Status.* For each problem, the response also contains a status, for example MISSING_SOURCE_TOPICS.
-    - *Internal topics.* A streams group needs repartition topics and changelog topics. If one of these topics is
-      missing, the broker creates it. It handles this like a CreateTopics request of the member: the same checks and the
-      same quota apply. The next heartbeat finds the new topic.
+      writes the changes of the group to disk before it responds.
+    - *Status.* If the application cannot run all its tasks, the response contains a status with the reason, for
+      example MISSING_SOURCE_TOPICS.
+    - *Internal topics.* If a repartition topic or a changelog topic is missing, the broker creates it. The same
+      checks and the same quota apply as for a CreateTopics request of the member.
 Version notes: none.
-Left out: static members, warm-up tasks, offsets of tasks, and regular expressions for source topics. If a request uses
-    one of these features, the response contains INVALID_REQUEST, as in Kafka 4.3. The application must then use the
-    classic protocol. If a topology has more than 100,000 tasks, the response contains STREAMS_INVALID_TOPOLOGY, and the
-    application cannot run. Kafka has no such limit.
+Left out: static members, warm-up tasks, offsets of tasks, and regular expressions for source topics. A request with
+    one of these features gets INVALID_REQUEST, as in Kafka 4.3. The application must then use the classic protocol.
+    A topology with more than 100,000 tasks gets STREAMS_INVALID_TOPOLOGY, and the application cannot run. Kafka has
+    no such limit.
 """
 
 from __future__ import annotations

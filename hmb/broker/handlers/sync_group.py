@@ -2,16 +2,16 @@
 
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
 Permissions: READ on the group.
-Behavior: the leader is the member that assigns the partitions. Its request contains the assignment of all members:
-    - *Wait.* The requests of the other members wait until the leader's request arrives. Each request waits in the
-      thread of its connection. If the group is already in the state Stable, the broker knows the assignment, and
-      responds at once.
+Behavior: one member, the leader, assigns the partitions. Its request contains the assignment of all members.
+    - *Wait.* The requests of the other members wait for the leader's request. Each of them waits in the thread of
+      its connection. If the group is in the state Stable, the broker already knows the assignment, and responds at
+      once.
     - *Assignment.* The broker stores the assignment, and then responds to all members. Each response contains the
       partitions of one member.
-    - *New protocol.* If the group uses the new group protocol (KIP-848), the broker itself computes the assignment, and
-      responds at once.
+    - *New protocol.* If the group uses the new group protocol (KIP-848), the broker itself computes the assignment,
+      and responds at once.
 Version notes: from version 5 on, a request must contain the type and the name of the protocol. If one of them is
-    missing or differs from the group's protocol, the broker responds with INCONSISTENT_GROUP_PROTOCOL.
+    missing or differs from the group's protocol, the error is INCONSISTENT_GROUP_PROTOCOL.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -3,16 +3,14 @@
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; READ on the group; READ on each topic.
 Behavior: the broker stores the offsets at once, but they become the group's committed offsets only when the
-    transaction is committed. Until then, an OffsetFetch request with `require_stable` gets the error
-    UNSTABLE_OFFSET_COMMIT for these partitions. The request contains the generation of the group, and the member id
-    of the consumer that has read the records. The broker checks both. A member that has lost its partitions
-    therefore cannot commit offsets for them (KIP-447).
-Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, because
-    clients that send these versions do not know COORDINATOR_LOAD_IN_PROGRESS. Version 3 adds the member id and the
-    generation, so the broker cannot check them in earlier versions. In versions 0 to 4, the producer must first
-    send AddOffsetsToTxn for the group. If it does not, the error is INVALID_TXN_STATE in versions 0 to 3, and
-    TRANSACTION_ABORTABLE in version 4. From version 5 on, the broker itself adds the group to the transaction, so
-    the producer does not send AddOffsetsToTxn.
+    transaction is committed. Until then, an OffsetFetch request with `require_stable` gets UNSTABLE_OFFSET_COMMIT
+    for these partitions. The request contains the consumer's member id and generation, and the broker checks both.
+    A consumer that is no longer a member therefore cannot commit offsets (KIP-447).
+Version notes: versions 0 to 2 contain no member id and no generation, so the broker cannot check them. Versions 0
+    and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, which their clients do not know.
+    In versions 0 to 4, the producer must first send AddOffsetsToTxn for the group. Otherwise the error is
+    INVALID_TXN_STATE in versions 0 to 3, and TRANSACTION_ABORTABLE in version 4. From version 5 on, the broker
+    itself adds the group to the transaction.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -178,9 +178,9 @@ class AcceptedConnection:
 def has_disconnected(sock: socket.socket | int, wait_ms: int = 0) -> bool:
     """Return True if the client has closed the connection, or if the connection is broken.
 
-    As long as the connection is open, wait up to `wait_ms` ms. Then return False. On Linux, POLLRDHUP shows that
-    the client has closed the connection, even if the socket still contains unread requests. On every system, poll()
-    reports a broken connection (POLLHUP, POLLERR).
+    If neither happens within `wait_ms` ms, return False. On Linux, POLLRDHUP shows that the client has closed the
+    connection, even if the socket still contains unread requests. On every system, poll() reports a broken
+    connection (POLLHUP, POLLERR).
     """
     poll = select.poll()
     poll.register(sock, getattr(select, "POLLRDHUP", 0))

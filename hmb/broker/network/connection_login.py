@@ -47,12 +47,13 @@ class ConnectionLogin:
     ) -> None:
         """Begin the login of a client. The client can choose one of the SASL mechanisms in `mechanisms`.
 
-        Until the client has logged in, a request may have at most MAX_BEFORE bytes. The client must log in within
+        Until the login succeeds, a request can have at most MAX_BEFORE bytes. The client must log in within
         FIRST_REQUEST_TIMEOUT seconds.
 
-        For each mechanism, `sessions` contains the maximum length of a session in seconds. 0 means no maximum. If the
-        client logs in with a token, the session also ends when the token expires. The client
-        must log in again before the session ends. The function `stop` ends the connection after the current response.
+        `sessions` maps each mechanism to the longest time of a session in seconds. 0 means no limit. A session that
+        began with a token also ends when the token expires. Before the end, the client must log in again.
+
+        If the login fails, the object calls `stop`, which ends the connection after the current response.
         """
         self._client, self._requests = client, requests
         self._refused_logins, self._stop = refused_logins, stop

@@ -4,12 +4,12 @@ A client can send several requests before it reads a response. The thread of the
 after the other. Before the response to a Produce request with acks=all, the thread must sync the records to disk.
 Without gathering, the thread would sync after each request.
 
-With gathering, one sync serves several Produce requests. The connection's thread appends the records of the
-first request to the log. The response must wait until the records are on disk (broker/deferred.py), so the
-thread puts it into a queue. If another Produce request has already arrived, the thread handles it in the same
-way. When no other Produce request follows, or when the queue has 64 responses (MAX_DEFERRED), one sync writes
-the records of all these requests to disk. Then one system call sends all responses, in the order of the
-requests.
+With gathering, one sync serves several Produce requests. The connection's thread appends the records of a request
+to the log. The response must wait until the records are on disk (broker/deferred.py), so the thread puts it into
+a queue. If another Produce request has already arrived, the thread handles it in the same way.
+
+If no other Produce request has arrived, or if the queue has 64 responses (MAX_DEFERRED), one sync writes the
+records of all these requests to disk. Then one system call sends all responses, in the order of the requests.
 
 Gathering means that the broker sends the responses to several requests together. It makes a producer with acks=all
 faster, because one sync writes the records of several requests to disk. In a measurement, each batch contained one
@@ -55,9 +55,8 @@ class ResponseQueue:
     """The responses that a connection has not sent yet, in the order of the requests.
 
     - The queue has at most MAX_DEFERRED responses.
-    - A response may stay in the queue while the broker handles the next request in two cases only: the response
-      waits for the disk (`Deferred`), or it belongs to a Produce request. All other responses are sent before the
-      next request.
+    - While the broker handles the next request, only two kinds of responses can stay in the queue: responses that
+      wait for the disk (`Deferred`), and responses to Produce requests.
     - Only the method `send` sends responses to the client.
     """
 

@@ -14,11 +14,13 @@ If the memory budget of the broker has too few free bytes for a request, the thr
 Meanwhile this thread does not read from its connection, so the client also has to wait. When the broker has handled a
 request, the bytes of this request become free again.
 
-Without a special rule, two large requests could wait for each other forever: each of them has taken half of the memory
-budget, and needs more. The broker therefore allows one request at a time to exceed the budget. This request does not
-wait for memory. It ends in limited time, because the broker disconnects a client that stops sending. Then the broker
-allows the next request to exceed the budget. For example, if the budget is 16 MB and the largest request has 100 MB,
-all requests together use at most 116 MB.
+Suppose that two large requests have each taken half of the memory budget, and both need more. They would block each
+other. The broker therefore allows one request at a time to exceed the budget. This request does not wait for memory,
+and it ends in limited time, because the broker disconnects a client that stops sending. Then another request can
+exceed the budget.
+
+For example, if the budget is 16 MB and no request takes more than 100 MB of memory, all requests together take at
+most 116 MB.
 
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.
@@ -52,8 +54,8 @@ class RequestMemory:
     Each request has an `Account`, which counts the bytes that the request has taken from the budget.
 
     - `_used` is the number of bytes that all requests together have taken.
-    - `_overdrawn` is the account of the one request that may take more bytes than are free. `_used` can then exceed
-      the limit. If no request has exceeded the limit, `_overdrawn` is None.
+    - `_overdrawn` is the account of the one request that was allowed to take more bytes than were free. Only with
+      this request can `_used` exceed the limit. None means that no such request exists.
     """
 
     def __init__(self, limit: int) -> None:

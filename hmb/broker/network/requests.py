@@ -2,11 +2,11 @@
 
 The function `read_frame` (protocol/framing.py) is the simplest way to read a request. `Requests` does three more
 things:
-- *It reads ahead.* If a client has sent several requests, one system call reads as many of them as fit into
-  READ_BUFFER. The method `has_next_request` checks without waiting whether the next request has arrived. The module
-  gathering.py uses this method.
-- *It limits memory.* All requests share a memory budget (request_memory.py). A request of more than COUNTED_FRAME bytes
-  takes its memory from this budget.
+- *It reads ahead.* If a client has sent several requests, one system call reads as many bytes as fit into
+  READ_BUFFER. The method `has_next_request` checks without waiting whether another request of the same API has
+  arrived. (This is for gathering.py.)
+- *It limits memory.* All requests share a memory budget (request_memory.py). It does not count requests of at most
+  COUNTED_FRAME bytes.
 - *It sets deadlines.* A new client must send its first request within a limited time. After the first part of a
   request, the client must also send the rest within a limited time.
 

@@ -136,11 +136,11 @@ def _send_converted(sock: socket.socket, records: ConvertedRecords, limit: _Limi
 
 
 class EncryptedResponse:
-    """Sends one response over TLS. It fills a buffer, and encrypts and sends the buffer when it is full.
+    """Sends one response over TLS. It copies the parts of the response into a buffer, and sends full buffers.
 
-    In a Fetch response, fields alternate with regions of files, and a region can be small. Without the buffer, each
-    of these parts would need a TLS record, a system call and a packet of its own. For a response with 100 regions
-    of 1,000 bytes, the broker needs 0.4 ms of processor time with the buffer, and 1.3 ms without it.
+    A Fetch response contains many small parts: fields, and regions of files. Without the buffer, each part would
+    need a TLS record and a system call of its own. For a response with 100 regions of 1,000 bytes, the broker needs
+    0.4 ms of processor time with the buffer, and 1.3 ms without it.
     """
 
     def __init__(self, sock: socket.socket, limit: _Limit) -> None:

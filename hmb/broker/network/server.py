@@ -211,9 +211,9 @@ class Server:
     def _make_room(self, most: int) -> bool:
         """Return whether there is room for one more connection. The caller holds the lock.
 
-        `most` is the limit for the number of open connections. If this limit is reached, the method closes the oldest
-        connection whose client has not yet sent a complete request, or must still log in. If no such connection exists,
-        the method closes none and returns False.
+        If fewer than `most` connections are open, return True. Otherwise, close the oldest silent connection and return
+        True. The client of a silent connection has not sent a complete request yet, or must still log in. If no
+        connection is silent, return False.
         """
         if len(self._connections) < most:
             return True

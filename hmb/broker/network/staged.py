@@ -19,16 +19,15 @@ and wait for the interpreter lock.
 
 The threads of the staged server follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. The
-  request channel (the queue to the handlers) therefore contains connections instead of requests. Each connection is in
-  the channel at most once, so its requests have at most one handler at a time.
-- *No waiting handlers.* Some requests wait for other requests. For example, a JoinGroup waits until all members of its
-  group have joined. If all handlers waited in this way, no handler would be free for the requests of these members.
-  Therefore handlers do not handle the requests that can wait (WAITING_APIS). The processor, which is the thread that
-  reads the requests of a connection, handles them itself. First, it waits until all earlier requests of the connection
-  are answered.
+  request channel (the queue to the handlers) therefore contains connections instead of requests. Each connection
+  is in the channel at most once, so at most one handler works for it at a time.
+- *No waiting handlers.* A JoinGroup request waits until all members of its group have joined. If all handlers
+  waited in this way, no handler would be free for the requests of these members. Therefore the processor, the
+  thread that reads the connection's requests, handles each request that can wait (WAITING_APIS). It first waits
+  until all earlier requests of the connection are answered.
 - *Limits.* The server limits how many requests wait for a handler, and how many requests of one connection are
-  unanswered. At a limit, the processor stops reading. Then the socket's buffer becomes full, and TCP slows the client
-  down.
+  unanswered. At a limit, the processor stops reading. Then the socket's buffer becomes full, and TCP slows the
+  client down.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The share coordinator: it stores the state of share-partitions in `__share_group_state`.
 
-A share-partition is one partition that one share group reads. Each share-partition has a state: its start offset, and
-the delivery states of its records. The share coordinator stores this state for three users:
-- The group coordinator creates the state when the group first subscribes to the topic. It deletes the state when the
-  group or the topic is deleted.
-- The leader of the partition reads the state once, and then writes each change, for example an acknowledgement.
-- A client asks for the start offset of the share-partition (DescribeShareGroupOffsets).
+A share-partition is one partition that one share group reads. The state of a share-partition contains its start
+offset and the delivery states of its records. The share coordinator stores this state for three users:
+- The group coordinator creates the state when a member of the group first subscribes to the topic. It deletes
+  the state when the group or the topic is deleted.
+- The leader of the partition loads the state, and then writes changes, for example an acknowledgement.
+- A client asks for the start offset (DescribeShareGroupOffsets).
 
 In Kafka, the group coordinator, the leader of a partition and the share coordinator can run on three different brokers.
 The group coordinator and the leader send requests to the share coordinator (the five APIs with the numbers 83 to 87).
@@ -224,13 +224,15 @@ class ShareCoordinator:
     # -- deletion of old records
 
     def prune(self, delete_before: Callable[[dict[int, int]], None]) -> None:
-        """Delete the records of the journal that are not needed any more. The broker calls this method periodically.
+        """Delete journal records that are not needed any more. The broker calls this method periodically.
 
-        The method handles only journal partitions with at least `UPDATES_BEFORE_PRUNING` new records:
+        The method prunes only journal partitions with at least `UPDATES_BEFORE_PRUNING` new records:
 
-        1. It writes a new snapshot of each share-partition whose state is stored in these journal partitions. A
-           snapshot replaces all earlier records of the share-partition.
-        2. It calls `delete_before` with the new log start offset of each of these journal partitions.
+        1. It writes a new snapshot of each share-partition whose state is in these journal partitions. The snapshot
+           replaces all earlier records of the share-partition.
+        2. It passes the new log start offsets of these journal partitions to `delete_before`.
+
+        If a snapshot cannot be written, the method raises KafkaError and deletes nothing.
         """
         with self._lock:
             due = [number for number, count in self._writes.items() if count >= UPDATES_BEFORE_PRUNING]

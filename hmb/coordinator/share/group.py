@@ -9,10 +9,10 @@ members do not commit offsets. Instead, the share coordinator stores which recor
 A *share-partition* is a partition as one share group sees it. Its state says which records the group has
 processed. The share coordinator must create this state before a member reads the partition. The group therefore
 handles a heartbeat in two parts:
-1. `uninitialized` returns the partitions that the members subscribe to and that have no state yet. The share
-   coordinator creates these states. Then `set_initialized` adds the partitions to the group's share-partitions.
+1. `uninitialized` returns the subscribed partitions that have no state yet. The share coordinator creates their
+   states. `set_initialized` then adds these partitions to the group's share-partitions.
 2. `heartbeat` stores the member's subscription. If necessary, it computes a new assignment for all members. It
-   returns the member's assignment.
+   then returns the response for the member.
 
 For example, member A joins and subscribes to the topic "orders", which has 2 partitions. The share coordinator creates
 one state for partition 0 and one for partition 1. The group assigns both partitions to A. When member B joins, A keeps

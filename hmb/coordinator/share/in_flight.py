@@ -229,10 +229,10 @@ class InFlightRecords:
         """Handle the acknowledgements of a member for records that it has acquired.
 
         A member can accept, reject or release a record, or renew its lock on the record. The group delivers a released
-        record again. But if the group has already delivered it `limit` times, the record becomes Archived instead, and
-        is never delivered again.
+        record again. But after `limit` deliveries, a released record becomes Archived, and is never delivered again.
 
-        Raises INVALID_RECORD_STATE or INVALID_REQUEST. In both cases, the method has not changed anything.
+        Raises INVALID_RECORD_STATE if the member has not acquired a record, and INVALID_REQUEST if the group has not
+        delivered a record to any member yet. In both cases, no record changes.
         """
         current = [batch for batch in batches if batch.last >= self.start_offset]
         for batch in current:

@@ -82,9 +82,10 @@ class SharePartition:
     """One share-partition: a partition that a share group reads. Thread-safe.
 
     - `watchers` contains one watcher for each thread that waits for records of this share-partition.
-    - `due` is the time (ms) at which the timer calls `wake`, or None. No acquisition lock times out before `due`.
-    - If a member acknowledges a record in time, the record's acquisition lock ends, but `due` stays the same. So
-      the timer sometimes calls `wake` although no lock has timed out. `wake` then changes no record.
+    - `due` is the time (ms) at which the timer calls `wake`, or None if no call is planned. No acquisition lock
+      times out before `due`.
+    - `due` stays the same when a member acknowledges a record. So `wake` sometimes finds no lock that has timed
+      out. It then changes no record.
     """
 
     def __init__(

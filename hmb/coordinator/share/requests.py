@@ -76,9 +76,9 @@ class ShareGroupRequests:
     def _as_share(self, runner: GroupRunner, *, creates: bool) -> ShareGroup:
         """Return the group as a share group. The caller must hold the group's lock.
 
-        If `creates` is true and the group has no type yet, because it is new, it becomes a share group. Raises
-        GROUP_ID_NOT_FOUND if the group is not a share group, and COORDINATOR_NOT_AVAILABLE if another thread has just
-        deleted the group.
+        If `creates` is true, a new group that has no type and no committed offsets becomes a share group. Raises
+        GROUP_ID_NOT_FOUND if the group is not a share group. Also raises COORDINATOR_NOT_AVAILABLE if `creates` is true
+        and another thread has just deleted the group.
         """
         if creates:
             runner.check_loaded()

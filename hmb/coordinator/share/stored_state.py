@@ -25,9 +25,11 @@ from hmb.protocol.topics import PartitionId
 class ShareState(NamedTuple):
     """The stored state of one share-partition. The times are in ms since 1970.
 
-    `complete_count` is the number of records that are Acknowledged or Archived. The group never delivers these records
-    again. Records below the start offset are not counted. If the number is not known, it is -1. `updates` is the number
-    of updates after the last snapshot.
+    `complete_count` is the number of records at or above the start offset that are Acknowledged or Archived. It is
+    -1 if the number is not known.
+
+    `updates` is the number of updates after the newest snapshot. After a failed write, the coordinator sets it to
+    `updates_per_snapshot`, so that the next record is a snapshot.
     """
 
     state_epoch: int
@@ -61,10 +63,10 @@ class ShareState(NamedTuple):
 
 
 def combined(old: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int) -> Sequence[StateBatch]:
-    """Return the state batches of a share-partition after an update: `new` replaces `old` where they overlap.
+    """Return the state batches after an update. Where batches overlap, `new` replaces `old`.
 
-    The result contains no records below the start offset. For example, the old batch 0 to 9 is Available, and the new
-    batch 3 to 5 is Archived. In the result, 0 to 2 and 6 to 9 are Available, and 3 to 5 is Archived.
+    For example, the old batch of the offsets 0 to 9 is Available, and the new batch 3 to 5 is Archived. The result
+    is 0 to 2 Available, 3 to 5 Archived, and 6 to 9 Available. The result contains no offsets below `start_offset`.
     """
     batches = list(old)
     for batch in new:

@@ -14,12 +14,14 @@ and each member moves to its target. This drawing shows the modules that handle 
                                              |
                                            state      stores members, epochs, target and topology in records
 
-For example, a word count has two subtopologies: "0" splits lines into words, and "1" counts the words. The topic
-with the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. The application runs with
-two threads. The broker creates two internal topics with 2 partitions each. Subtopology "0" writes the words to the
-*repartition topic*, so that all records of one word are in the same partition. Subtopology "1" reads this topic,
-and stores its counts in the *changelog topic*, from which it can restore them. The broker assigns two tasks to each
-thread. If one thread stops, the broker assigns all four tasks to the other thread.
+For example, a word count has two parts (subtopologies): "0" splits lines into words, and "1" counts the words.
+The topic with the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. The
+application runs with two threads, and the broker assigns two tasks to each thread. If one thread stops, the
+other thread gets all four tasks.
+
+The broker creates two internal topics for this word count, with 2 partitions each. Subtopology "0" writes the
+words to the *repartition topic*, so that all records of one word are in the same partition. Subtopology "1"
+reads this topic. It stores its counts in the *changelog topic*, from which it can restore them.
 
 Read the modules of this folder in this order:
 - `tasks`       a task, and the tasks of a member

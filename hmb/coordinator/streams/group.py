@@ -70,10 +70,11 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
     """One streams group, which handles the requests of its members.
 
     - `state` stores the members, the epochs, the target assignment and the topology.
-    - `_configured` is the result of the last check of the cluster's topics.
-    - `_version` is the version that `ClusterTopics` had at this check.
-    - `_delay_end` is the time (ms) until which the group waits for more members before it assigns tasks. It is
-      None if the group is not waiting.
+    - `_configured` is the newest result of the topic check: whether the cluster's topics fit the topology. It is
+      None before the first check.
+    - `_version` is the newest version of `ClusterTopics` for which `_configured` is known to be correct.
+    - `_delay_end` is the time (ms) until which the group waits for more members before it assigns tasks. It is None
+      if the group is not waiting.
     """
 
     kind = GroupType.STREAMS

@@ -1,10 +1,12 @@
 """A member of a streams group, and its steps from its current tasks to its target tasks.
 
 A member is one thread of a Kafka Streams application. It moves from its current tasks to its target tasks in
-several steps. These are the steps of a member of a KIP-848 group, but with tasks instead of partitions
-(consumer/member.py). Streams groups have one more rule: a process must not own the same task twice. The reason
-is that all threads of a process store the states of their tasks in one directory. The coordinator therefore
-checks a condition before it gives a task to a member:
+several steps. A member of a KIP-848 group moves to its target partitions in the same steps
+(consumer/member.py).
+
+In a streams group, a process must not own the same task twice, because all threads of a process store the
+states of their tasks in one directory. The coordinator therefore checks a condition before it gives a task to a
+member:
 - active task: no member owns the task as an active task, and no member of the same process owns it as a standby
   task
 - standby task: no member of the same process owns the task
@@ -131,9 +133,14 @@ class StreamsMember:
     def check_epoch(self, epoch: int, owned: Tasks | None) -> None:
         """Check the member epoch in a heartbeat. `owned` contains the tasks that the heartbeat lists.
 
-        Epoch 0 and the current epoch are valid. If the member has missed the response with the current epoch, it still
-        sends the previous epoch. The previous epoch is therefore also valid. But then `owned` must not be None, and all
-        tasks in `owned` must be assigned to the member. In all other cases, the method raises FENCED_MEMBER_EPOCH.
+        Three epochs are valid:
+
+        - 0
+        - the current epoch
+        - the previous epoch, if `owned` is not None and all its tasks are assigned to the member. A member sends this
+          epoch if it has missed the response with the current epoch.
+
+        Raises FENCED_MEMBER_EPOCH for any other epoch.
         """
         if epoch in (0, self.epoch):
             return

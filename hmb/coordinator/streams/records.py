@@ -25,11 +25,12 @@ Subtopology = StreamsGroupHeartbeatRequest.Topology.Subtopology
 
 
 class StreamsGroupMetadataValue(Value, flexible="0+"):
-    """The epoch of a streams group, a hash of its topics, and the settings of its last assignment.
+    """The epoch of a streams group, a hash of its topics, and the settings of its assignment.
 
-    `metadata_hash` is computed from the names, ids and partition counts of the topics that the application uses.
-    `last_assignment_configs` contains the settings with which the coordinator computed the last assignment. If all
-    topics of the topology exist, `validated_topology_epoch` is the epoch of the topology. Otherwise it is -1.
+    - `metadata_hash` is computed from the names, ids and partition counts of the topics that the application uses.
+    - `last_assignment_configs` contains the settings that the assignor must use in this epoch.
+    - `validated_topology_epoch` is the epoch of the topology. It is -1 if topics of the topology are missing or
+      have a wrong number of partitions.
     """
 
     class LastAssignmentConfig(Struct):
@@ -130,9 +131,9 @@ class StreamsGroupCurrentMemberAssignmentKey(Key, record_type=22, value=StreamsG
 class StreamsGroupTopologyValue(Value, flexible="0+"):
     """The topology of the application: its subtopologies, and the topics that they read and write.
 
-    The record has the same fields as the topology in a StreamsGroupHeartbeat request. A subtopology reads its source
-    topics and its repartition source topics. If a TopicInfo has `partitions` = 0, the coordinator chooses the number of
-    partitions.
+    The record has the same fields as the topology in a StreamsGroupHeartbeat request. A subtopology reads its
+    source topics and its repartition source topics. If the field `partitions` of an internal topic is 0, the
+    coordinator chooses the number of partitions.
     """
 
     epoch:         int               = t.int32()

@@ -12,11 +12,15 @@ CONCURRENT_TRANSACTIONS. Only a request that adds partitions with transaction ve
 to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often sends a Produce request and a
 TxnOffsetCommit request together. The request that arrives later then waits for the earlier one.
 
-A transaction ends in three steps: the broker stores the decision to commit or abort, writes a marker into each
-partition, and stores the completion. The thread that handles the EndTxn request tries all three steps before it
-sends the response. So readers can usually see the result of the transaction when the producer receives the
-response. After the first step, the decision is final. If the broker crashes or a later write fails, the broker
-repeats the missing steps in its housekeeper thread or at its next start.
+A transaction ends in three steps:
+1. The broker stores the decision to commit or abort. This decision is final.
+2. The broker writes a marker into each partition of the transaction.
+3. The broker stores the completion.
+
+The thread that handles an EndTxn request tries to write the markers and the completion before it sends the
+response. So readers can usually see the result of the transaction when the producer receives the response. If
+the broker crashes or a write fails after the decision, the broker completes the transaction later, in its
+housekeeper thread or at its next start.
 
 A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
 open the transaction again, and this *hanging transaction* (KIP-890) could stay open until the broker's next
@@ -100,13 +104,12 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Load all transactional ids. Then end the transactions that were already decided, but not completed.
+        """Load all transactional ids. Then end the transactions that were decided, but not completed.
 
-        The coordinator stores its decision to commit or to abort a transaction, and then writes the markers. If the
-        broker crashes in between, markers are missing, and this method writes them. It also ends hanging transactions
-        (hanging.py).
+        If the broker crashes after it has stored the decision to commit or to abort a transaction, markers can be
+        missing. This method writes them. It also ends hanging transactions (hanging.py).
 
-        This method first waits until the broker has loaded all groups. The reason: if a transaction contains committed
+        The method first waits until the broker has loaded all groups. The reason: if a transaction contains committed
         offsets, one of its markers belongs in the journal of the groups. The broker must load this journal before it
         appends a marker.
         """
@@ -139,14 +142,14 @@ class TransactionCoordinator:
     def init_producer(
         self, transactional_id: str, timeout: int, known: ProducerIdAndEpoch | None
     ) -> ProducerIdAndEpoch:
-        """Return the producer id and a new epoch for a transactional id, so that requests of older producers fail.
+        """Return the producer id and the epoch that a producer of a transactional id must use.
 
-        `known` is None when a producer starts. A producer that continues after an error passes its own id and epoch as
-        `known`. If a transaction is open, the method aborts it and raises CONCURRENT_TRANSACTIONS. The producer then
-        sends its request again.
+        `known` is None when a producer starts: it gets a new epoch, so requests of older producers fail. A producer
+        that continues after an error passes its own id and epoch.
 
-        Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED, NOT_COORDINATOR,
-        COORDINATOR_LOAD_IN_PROGRESS.
+        If a transaction is open, the method aborts it and raises CONCURRENT_TRANSACTIONS. The producer then sends its
+        request again. Also raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED, NOT_COORDINATOR,
+        COORDINATOR_LOAD_IN_PROGRESS, KAFKA_STORAGE_ERROR, UNKNOWN_SERVER_ERROR.
         """
         check_transactional_id(transactional_id)
         if not 0 < timeout <= self._max_timeout():
@@ -182,11 +185,11 @@ class TransactionCoordinator:
 
     @contextmanager
     def writing(self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Iterator[None]:
-        """Hold the lock of a transactional id in a `with` block, in which the caller appends records to a partition.
+        """Hold the lock of a transactional id in a `with` block that appends records to a partition.
 
-        The records belong to the id's transaction. While the caller holds the lock, no other thread can commit or abort
-        this transaction. Raises TRANSACTION_ABORTABLE if the partition is not part of the transaction. Also raises the
-        errors of `add_partitions`.
+        While the caller holds the lock, no other thread can commit or abort the transaction of these records. Raises
+        TRANSACTION_ABORTABLE if the partition is not part of the transaction. Also raises the errors of
+        `TransactionTable.find` and of `Transaction.check`.
         """
         entry = self._table.find(transactional_id)
         with entry.lock:

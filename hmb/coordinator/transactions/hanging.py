@@ -13,11 +13,10 @@ a new marker into the log:
 - Otherwise, the broker does not know the result of the transaction, and writes ABORT. Consumers that read only
   committed records then skip the records of this transaction.
 
-For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit and epoch 3
-for producer 7. Then a disk error destroys the COMMIT marker in the log of the partition weather-0, so the transaction
-is open again in this log. At its next start, the broker compares the log with the coordinator's state. Producer 7 has
-epoch 3 in both, and the state is CompleteCommit, so the transaction was committed. The broker therefore writes a new
-COMMIT marker into the log.
+For example, producer 7 commits a transaction with epoch 3. The coordinator stores the state CompleteCommit and
+epoch 3 for producer 7. Then a disk error destroys the COMMIT marker in the log of the partition weather-0, so
+the transaction is open again in this log. At its next start, the broker finds epoch 3 in the log and in the
+coordinator's state. The state is CompleteCommit, so the broker writes a new COMMIT marker into the log.
 
 Hanging transactions are rare. A transaction hangs (stays open in a log) if the disk has lost the marker that ends it.
 At its start, the broker first repairs its logs, and restores most lost markers (storage/recovery/repair.py). After the

@@ -77,12 +77,13 @@ class MarkerWriter:
     def begin_one(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Finish:
-        """Append a marker to one partition. Return a function that waits until the marker is durable.
+        """Append a marker to one partition. Return a function that the caller must call after the append.
 
-        The method itself does not wait. So the caller can first append many markers, and then wait for all of them.
+        If `log.flush.acks.all` is true, the function waits until the marker is on disk. The method itself does not
+        wait. So the caller can first append many markers, and then wait for all of them.
 
-        Raises the errors of `_begin`. With transaction version 2, it also raises INVALID_PRODUCER_EPOCH if the epoch of
-        the marker is not greater than the epoch of the open transaction.
+        Raises the errors of `_begin`. From transaction version 2 on, it also raises INVALID_PRODUCER_EPOCH if the epoch
+        of the marker is not greater than the epoch of the producer's open transaction.
         """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).producers.active(producer.producer_id):

@@ -29,9 +29,8 @@ class TransactionEntry:
     # logs.
     #
     # While a thread holds this lock, it may append records to a log. Most appends do not wait for the disk. An append
-    # waits for a sync if the setting `flush.messages` requires the sync, or if the log must start a new segment. An
-    # append can also wait when too many files are open. The broker must close one of these files, and may have to sync
-    # this file first.
+    # waits for a sync if the setting `flush.messages` requires the sync, or if the log starts a new segment. If too
+    # many files are open, an append also waits until the broker has closed one of them, sometimes after a sync.
     lock: threading.Lock = field(default_factory=threading.Lock)
     transition_ended: threading.Condition = field(init=False)  # wakes the threads that wait for the end of a transition
 

@@ -117,13 +117,15 @@ class Transaction(NamedTuple):
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
         """Assign a new epoch to a producer that starts, or that continues after an error (KIP-360).
 
-        A producer that continues sends its producer id and epoch (`known`). For a producer that starts, `known` is
-        None. If a transaction is open, this method decides to abort it and assigns no epoch. The producer must then
-        repeat the request.
+        `known` is the producer id and epoch of a producer that continues. It is None for a producer that starts.
 
-        Raises PRODUCER_FENCED if `known` is no longer valid. For example, a newer producer has replaced the producer,
-        or the coordinator has aborted its transaction after the timeout. Raises CONCURRENT_TRANSACTIONS if the
-        coordinator has already decided to commit or abort the transaction, but has not completed it.
+        - If `known` has a wrong producer id, the method raises PRODUCER_FENCED.
+        - If the transaction is decided but not completed, it raises CONCURRENT_TRANSACTIONS.
+        - If a transaction is open, the method decides to abort it. The producer must then repeat the request.
+        - If `known` has an old epoch, the method raises PRODUCER_FENCED. For example, a newer producer has started. But
+          if the producer only repeats its request, it gets the current epoch again.
+
+        Also raises the errors of `allocate`.
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
@@ -201,15 +203,16 @@ class Transaction(NamedTuple):
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide to commit or to abort the transaction. If an EndTxn request is repeated after the end, change nothing.
+        """Decide to commit or to abort the transaction. If EndTxn is repeated after the end, change nothing.
 
-        A producer repeats the request if it has received no response. Raises CONCURRENT_TRANSACTIONS if the coordinator
-        has already made the same decision, but has not written all markers yet.
+        A producer repeats the request if it has received no response. Raises:
 
-        Raises INVALID_TXN_STATE if the coordinator has made the opposite decision, or if no transaction is open. There
-        is one exception: with transaction version 2 (KIP-890), a producer can abort although no transaction is open.
-
-        Raises INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch.
+        - CONCURRENT_TRANSACTIONS if the coordinator has already made the same decision, but has not written all markers
+          yet.
+        - INVALID_TXN_STATE if the coordinator has made the opposite decision, or if no transaction is open. Exception:
+          with transaction version 2 (KIP-890), a producer can abort although no transaction is open.
+        - INVALID_PRODUCER_ID_MAPPING for a wrong producer id, and PRODUCER_FENCED for a wrong epoch.
+        - The errors of `allocate`.
         """
         is_repetition = self._is_repetition(producer, version)
         if not is_repetition:

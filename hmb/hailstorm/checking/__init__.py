@@ -9,23 +9,26 @@ The function `check` has two forms:
     check(topology, records)     first checks each bolt like check(bolt, tuples), with the tuples that reach the bolt;
                                  then checks the topology
 
-The check of a topology finds the mistakes of its bolts, and five more kinds of mistakes:
+The check of a topology finds the mistakes of its bolts, and also these mistakes:
 - The topology does not run, or it fails in some order of events.
-- A spout or a bolt gets no tuple, so the check cannot test it. For example, the topic of a spout is empty, or `convert`
-  returns None for every record.
-- A spout drops more than 25 % of its records. It drops a record whose event time is too far before the newest event
+- A spout or a bolt gets no tuple, so the check cannot test it. For example, the topic of a spout is empty, or
+  `convert` returns None for every record.
+- A spout drops more than 25 % of its records, because their event times are too far before the newest event
   time of the partition (`allowed_lateness`). Perhaps `event_time` returns seconds, not ms.
-- A bolt has several instances, and two tuples with the same key can go to different instances. Each instance then
-  computes only a part of the result for this key.
-- The result depends on the order of events. The check simulates the topology many times, with different orders of
-  events and with crashes. All runs must end with the same states. A mistake of this kind: bolt A sends its current
-  count after each tuple, and bolt B adds these counts. The sum depends on the order in which A receives the tuples.
+- A bolt has several instances, and two tuples with the same key can go to different instances. Each instance
+  then computes only a part of the result for this key.
+- The result depends on the order of events. The check simulates the topology many times, with different orders
+  of events and with crashes. All simulations must give the same result. For example, bolt A sends its current
+  count after each tuple, and bolt B adds these counts. The sum depends on the order in which A receives its
+  tuples.
 
-**Windows.** A bolt *closes* a window when a snapshot begins after the end of the window: the bolt then drops
-the window and its content. Snapshots begin at different moments in different runs. So at the end of two correct
-runs, different windows can still be open. But the *content* of each window must be the same in all runs. In
-each run, the check stores the content of a window when the bolt drops the window. If a window is still open at
-the end of the run, the check stores its content then. The check compares the stored contents of all runs.
+**Windows.** When a snapshot begins, a bolt *closes* the windows that have ended: it drops these windows with
+their content. Snapshots begin at different moments in different runs. So at the end of two correct runs,
+different windows can still be open.
+
+The content of each window must be the same in all runs of the check. When a bolt drops a window, the check
+stores the content of the window. At the end of a run, the check also stores the contents of the windows that
+are still open. It then compares the stored contents of all runs.
 
 **Functions that remember.** A function must not remember earlier tuples, for example in a global dict. After a crash,
 Hailstorm restores the states from a snapshot, but it cannot restore this dict. A replay then adds the same tuples to
@@ -67,10 +70,11 @@ __all__ = ["check", "dead_letters", "event_times", "late_records"]
 
 
 def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
-    """Check a bolt or a topology with sample data. Return the problems, each described in one or two sentences.
+    """Check a bolt or a topology with sample data. Return the problems, each as a text.
 
     For a bolt, `samples` is a list of tuples. For a topology, `samples` maps the name of each topic to a list of
-    partitions, and each partition is a list of records: `{topic: [[record]]}`.
+    partitions, and each partition is a list of records: `{topic: [[record]]}`. `seed` determines the random
+    choices.
     """
     if isinstance(checked, Topology):
         assert isinstance(samples, Mapping)

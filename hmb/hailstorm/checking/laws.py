@@ -3,8 +3,9 @@
 The check of a bolt calls the bolt's functions with sample tuples, and searches for mistakes of these kinds:
 - The codec cannot store a state of the bolt, or a stored state differs from the original.
 - `merge` breaks a law. For example, merge(a, b) and merge(b, a) differ for two states a and b.
-- `absorb` or `view` has another result than `merge`. These two functions are faster forms of `merge`.
+- `absorb` or `view` gives another result than `merge`. These two functions are faster forms of `merge`.
 - A function is not pure: it changes its arguments, or a second call with the same arguments has another result.
+- A function raises an exception, or the codec cannot encode a tuple that `transform` returns.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def _problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Itera
 def changed_call(function: str, result: Any, again: Callable[[], Any], argument: Any) -> Iterator[str]:
     """Yield a problem if a function of the user returns two different values for the same argument.
 
-    `function` is the name of the user's function, and `argument` is the argument of both calls. `result` is the
-    value that the first call returned. `changed_call` calls `again` to make the second call. It compares the
-    encoded bytes of the two values. If the codec cannot encode a value, `changed_call` yields no problem.
+    `function` is the name of the user's function. `result` is the value that its first call returned for
+    `argument`. The function `again` makes the second call. Two values are equal if their encoded bytes are equal.
+    If the codec cannot encode a value, there is no problem to yield.
     """
     try:
         is_equal = encode(again()) == encode(result)

@@ -25,8 +25,8 @@ def show(value: Any) -> str:
 def show_difference(one: Any, other: Any) -> str:
     """Return a text that shows the difference between two values, for example "1 or 2".
 
-    If both values are maps, the text shows only the first entry that differs. For example, "['a'] is 1 or 2" means
-    that the key 'a' has the value 1 in one map, and 2 in the other.
+    If both values are maps, the text shows only one entry that differs. For example, "['a'] is 1 or 2" means that
+    the key 'a' has the value 1 in the map `one`, and 2 in the map `other`.
     """
     keys: list[Any] = []
     while isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -66,9 +66,9 @@ def topology_problems(topology: Topology, records: Mapping[str, Partitions], see
 def late_records(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, int]:
     """Return the number of late records for each spout, by the name of the spout.
 
-    A spout reads the records of a topic, and leaves out late records. A record is late if its event time is too far
-    before the newest event time in its partition. If a spout has no late records, the result does not contain the
-    spout.
+    A spout reads the records of a topic, and leaves out late records. A record is late if its event time is more
+    than `allowed_lateness` ms before the newest event time of the earlier records in its partition. The result
+    contains only spouts with late records.
     """
     found = Simulation(_without_sinks(topology, {}), records, seed=0).run().late_records
     return {name: count for name, count in found.items() if count}

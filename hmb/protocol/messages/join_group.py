@@ -43,12 +43,14 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 class JoinGroupResponse(Response, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+"):
     """The group's new generation. The response to the leader also contains all members.
 
-    Version 2 adds the throttle time. Version 5 adds the instance ids of static members. Version 6 uses the flexible
-    encoding (KIP-482). Version 7 adds the protocol type. From version 7 on, the protocol name may be null.
+    - Version 2 adds the throttle time.
+    - Version 5 adds the instance ids of static members.
+    - Version 6 uses the flexible encoding (KIP-482).
+    - Version 7 adds the protocol type, and allows null as the protocol name.
+    - Version 9 adds `skip_assignment`. It is true if the leader is a static member that has restarted, and the
+      group already has an assignment. The leader then does not compute a new one.
 
-    Version 9 adds `skip_assignment`. The broker sets this flag if the leader is a static member that has restarted.
-    Then the leader does not compute a new assignment. Versions 1, 3, 4 and 8 each have the same layout as the version
-    before.
+    Versions 1, 3, 4 and 8 do not change the layout.
     """
 
     class JoinGroupResponseMember(Struct):

@@ -23,13 +23,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
-    """A timestamp for each partition. The broker returns the offset of the first record at or after this timestamp.
+    """A timestamp for each partition. The broker returns the offset of the first record at or after it.
 
-    - Version 0 is different. It asks for the base offsets of *segments* whose files were last changed at or before
-      the timestamp. The broker returns the newest of these offsets, at most `max_num_offsets`.
-    - Version 1 asks for the offset of one record (KIP-79).
-    - Version 2 adds the isolation level. With read_committed, the timestamp -1 asks for the last stable offset
-      instead of the log end offset.
+    - Version 0 is different. It asks for the base offsets of all *segments* whose files were last changed at or
+      before the timestamp. The broker returns at most `max_num_offsets` of them, the greatest offsets.
+    - From version 1 on, the broker returns only one offset (KIP-79).
+    - Version 2 adds the isolation level. With read_committed, the timestamp -1 asks for the last stable offset.
     - Version 4 adds leader epochs.
     - Version 6 uses the flexible encoding (KIP-482).
     - Versions 7, 8, 9 and 11 each add a negative timestamp with a special meaning.
@@ -57,14 +56,14 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
 class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
     """For each partition, the offset that the broker has found for the requested timestamp.
 
-    - Version 0 contains a list of offsets, sorted from the greatest to the smallest.
-    - Version 1 contains one offset, and the timestamp of the record at this offset. Both are -1 if all records are
-      older than the requested timestamp.
+    - Version 0 contains a list of offsets, the greatest offset first.
+    - Version 1 contains one offset, and the timestamp of the record at this offset. Both are -1 if there is no
+      such record. For the start or the end of the log, only the timestamp is -1.
     - Version 2 adds the throttle time.
     - Version 4 adds the leader epoch.
     - Version 6 uses the flexible encoding (KIP-482).
 
-    The other versions do not change the layout.
+    All other versions do not change the layout.
     """
 
     class ListOffsetsTopicResponse(Struct):

@@ -17,18 +17,15 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
     """A request for the brokers of the cluster, and for the partitions of some topics or of all topics.
 
     In version 0, an empty list of topics means all topics. From version 1 on, null means all topics, and an empty
-    list means no topics. Some later versions also change the request:
+    list means no topics. These later versions change the request:
 
     - Version 4 adds `allow_auto_topic_creation`. If it is true, the broker may create topics that do not exist.
-    - Version 8 adds two flags. With `include_topic_authorized_operations`, the client asks which operations it is
-      allowed to perform on each topic. With `include_cluster_authorized_operations`, it asks for the operations on
-      the cluster.
+    - Version 8 adds two flags. They ask which operations the client is allowed to perform: on each topic
+      (`include_topic_authorized_operations`), and on the cluster (`include_cluster_authorized_operations`).
     - Version 9 uses the flexible encoding (KIP-482).
-    - Version 10 adds topic ids, but the client must still send the name of each topic.
+    - Version 10 adds a field for the topic id, but a client must not use it before version 12.
     - Version 11 removes `include_cluster_authorized_operations`.
-    - From version 12 on, the client can send a topic id, and null instead of the name.
-
-    All other versions change only the response.
+    - From version 12 on, the client can send the id of a topic, with null as its name.
     """
 
     FIRST_VERSION_OF_IDS_ALONE: ClassVar[int] = 12
@@ -64,15 +61,15 @@ class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexi
     - Version 2 adds the cluster id.
     - Version 3 adds the throttle time.
     - Version 5 adds offline replicas.
-    - Version 6 changes no field. From this version on, the broker sends the response at once. The client then waits
-      for the throttle time before it sends its next request (KIP-219).
+    - Version 6 changes no field. From this version on, the broker sends a throttled client its response at once.
+      The client then waits for the throttle time before its next request (KIP-219).
     - Version 7 adds leader epochs.
-    - Version 8 adds the operations that the client is allowed to perform on each topic and on the cluster, one bit
-      for each operation. If the client did not ask for the operations, the field contains the smallest int32.
+    - Version 8 adds the operations that the client is allowed to perform on each topic and on the cluster. Each
+      operation is one bit. If the client did not ask for the operations, the field is -2^31.
     - Version 9 uses the flexible encoding (KIP-482).
     - Version 10 adds topic ids.
     - Version 11 removes the operations on the cluster.
-    - From version 12 on, a topic's name is null if the broker does not know the requested topic id.
+    - From version 12 on, a topic has the name null if the broker does not know the requested topic id.
     - Version 13 adds an error code for the whole response (REBOOTSTRAP_REQUIRED).
     """
 

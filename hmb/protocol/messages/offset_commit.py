@@ -15,14 +15,17 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
     """The offsets that a group commits: for each partition, the offset of the next record to read.
 
-    Kafka stored the offsets of version 0 in ZooKeeper. Version 1 adds the generation, the member id, and a
-    timestamp for each partition. Version 2 replaces the timestamps by one retention time: how long the broker keeps
-    the offsets. Version 5 removes the retention time, and the broker uses its own setting instead (KIP-211).
-    Version 6 adds the leader epoch. Version 7 adds `group_instance_id`, the id of a static member.
+    - Version 0: Kafka stored these offsets in ZooKeeper.
+    - Version 1 adds the generation, the member id, and a timestamp for each partition.
+    - Version 2 replaces the timestamps by one retention time: how long the broker keeps the offsets.
+    - Version 5 removes the retention time. The broker uses its own setting instead (KIP-211).
+    - Version 6 adds the leader epoch.
+    - Version 7 adds `group_instance_id`, the id of a static member.
+    - Version 8 uses the flexible encoding (KIP-482).
+    - From version 9 on, members of KIP-848 groups can send this request, with a member epoch as the generation.
+    - Version 10 replaces topic names by topic ids.
 
-    Version 8 uses the flexible encoding (KIP-482). From version 9 on, members of KIP-848 groups also send this
-    request. They send a member epoch instead of a generation. Version 10 replaces topic names by topic ids.
-    Versions 3 and 4 each have the same layout as the version before.
+    Versions 3 and 4 do not change the layout.
     """
 
     FIRST_VERSION_OF_EPOCHS: ClassVar[int] = 9

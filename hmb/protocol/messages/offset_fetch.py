@@ -10,15 +10,16 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
     """The group, and the partitions whose committed offsets the client asks for.
 
-    In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, a null list of topics means all topics.
-    Version 6 uses the flexible encoding (KIP-482).
+    - Version 0: Kafka read these offsets from ZooKeeper.
+    - From version 2 on, null instead of a list of topics means all topics.
+    - Version 6 uses the flexible encoding (KIP-482).
+    - Version 7 adds `require_stable` (KIP-447). If it is true, the broker returns a retriable error for a partition
+      as long as an open transaction contains an offset for it. The client then asks again later.
+    - From version 8 on, a request can contain several groups (KIP-709).
+    - Version 9 adds the member id and the member epoch (KIP-848).
+    - Version 10 replaces topic names by topic ids.
 
-    Version 7 adds `require_stable` (KIP-447). If this flag is true, the broker returns a retriable error as long as
-    an open transaction contains an offset for the partition. The client then sends the request again later.
-
-    Version 8 can contain several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848).
-    Version 10 replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version
-    before.
+    Versions 1 and 3 to 5 do not change the layout.
     """
 
     class OffsetFetchRequestTopic(Struct):
@@ -43,13 +44,16 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
 
 
 class OffsetFetchResponse(Response, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
-    """The committed offset of each partition.
+    """The committed offset of each partition. The offset -1 means that the group has not committed one.
 
-    The offset -1 means that the group has no committed offset for the partition. This case is not an error.
+    A missing offset is not an error. These versions change the layout:
 
-    Version 2 adds an error code for the whole group. Version 3 adds the throttle time. Version 5 adds the leader epoch.
-    Version 6 uses the flexible encoding (KIP-482). Version 8 contains several groups. Version 10 replaces topic names
-    by topic ids. Each version that is not named here has the same layout as the version before it.
+    - Version 2 adds an error code for the whole group.
+    - Version 3 adds the throttle time.
+    - Version 5 adds the leader epoch.
+    - Version 6 uses the flexible encoding (KIP-482).
+    - From version 8 on, a response can contain several groups.
+    - Version 10 replaces topic names by topic ids.
     """
 
     class OffsetFetchResponseTopic(Struct):

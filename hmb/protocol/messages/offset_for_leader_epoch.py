@@ -1,10 +1,9 @@
 """OffsetForLeaderEpoch (23): return the offset at which a leader epoch ended (KIP-101, KIP-320).
 
-A consumer uses this request to detect that a log has lost records. When the leader of a partition changes, the
-partition gets a new leader epoch. The consumer then sends the leader epoch of the last record that it has read.
-For example, the consumer has read the offsets 0 to 9 in epoch 3. The broker responds that epoch 3 has the end
-offset 8, so the last record of this epoch has offset 7. The log has therefore lost the records at offsets 8 and
-9.
+A consumer uses this request to detect that a log has lost records. For example, a consumer has read offsets 0
+to 9, all in leader epoch 3. Then the leader of the partition changes, and the consumer asks the new leader for
+the end offset of epoch 3. The end offset is the offset after the last record of an epoch. The new leader
+responds with 8. So its log has lost the records at offsets 8 and 9.
 """
 
 from hmb.protocol import fields as t
@@ -15,9 +14,10 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
     """Asks for the end offset of one leader epoch in each partition.
 
-    Version 2 adds `current_leader_epoch`, the newest leader epoch of the partition that the client knows. If the
-    client's metadata is old, the broker responds with an error. Version 3 adds the replica id of the client (-1 for
-    a consumer). Version 4 uses the flexible encoding (KIP-482).
+    Version 2 adds `current_leader_epoch`: the newest leader epoch that the client knows, or -1. If the
+    partition has another leader epoch, the broker responds with an error.
+
+    Version 3 adds the client's replica id (-1 for a consumer). Version 4 uses the flexible encoding (KIP-482).
     """
 
     class OffsetForLeaderTopic(Struct):
@@ -36,11 +36,12 @@ class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOC
 class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
     """The end offset of the requested leader epoch in each partition.
 
-    If the log has no records of this epoch, the response contains the next smaller epoch and its end offset. For
-    example, for epoch 5 in a log with the epochs 2, 3 and 7, the response contains epoch 3.
+    If the log does not contain this epoch, the response contains the next smaller epoch and its end offset. For
+    example, a log has the epochs 2, 3 and 7. For epoch 5, the response contains epoch 3. For an epoch above 7, the
+    epoch and the end offset in the response are -1.
 
-    Version 0 contains only the end offset. Version 1 adds the epoch. Version 2 adds the throttle time. Version 4 uses
-    the flexible encoding (KIP-482).
+    Version 0 contains only the end offset. Version 1 adds the epoch. Version 2 adds the throttle time. Version 4
+    uses the flexible encoding (KIP-482).
     """
 
     class OffsetForLeaderTopicResult(Struct):

@@ -16,13 +16,17 @@ from hmb.protocol.schema import Request, Response, Struct
 class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):
     """The records for each partition.
 
-    Version 2 adds timestamps to the messages (KIP-32). Version 3 contains record batches, and adds the transactional id
-    (KIP-98). From version 7 on, records may be compressed with zstd. Version 9 uses the flexible encoding (KIP-482).
-    Version 13 replaces topic names by topic ids (KIP-516). Versions 1, 4 to 6, 8 and 10 change only the response.
+    - Version 2 adds timestamps to the messages (KIP-32).
+    - Version 3 contains record batches instead of messages, and adds the transactional id (KIP-98).
+    - From version 7 on, records may be compressed with zstd.
+    - Version 9 uses the flexible encoding (KIP-482).
+    - From version 11 on, the response can contain the error TRANSACTION_ABORTABLE. The producer can then abort the
+      transaction and continue with a new one (KIP-890).
+    - From version 12 on, a producer does not send AddPartitionsToTxn. Its first batch for a partition adds the
+      partition to the transaction.
+    - Version 13 replaces topic names by topic ids (KIP-516).
 
-    From version 11 on, the response can contain the error TRANSACTION_ABORTABLE. After this error, the producer can
-    abort the transaction and continue with a new transaction (KIP-890). From version 12 on, a producer does not send
-    AddPartitionsToTxn: its first batch for a partition adds the partition to the transaction.
+    Versions 1, 4 to 6, 8 and 10 change only the response.
     """
 
     FIRST_VERSION_OF_ZSTD: ClassVar[int] = 7
@@ -52,13 +56,13 @@ class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible=
 class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):
     """The offset of the first record in each partition, or an error code.
 
-    Version 1 adds the throttle time, as the *last* field. Most other responses begin with this field. Version 2 adds
-    the log append time, which is -1 if the records keep the timestamps that the producer set. Version 5 adds the log
-    start offset.
-
-    From version 8 on, the response lists the invalid records of a batch that the broker has rejected (KIP-467). Version
-    9 uses the flexible encoding (KIP-482). From version 10 on, a response with the error NOT_LEADER_OR_FOLLOWER
-    contains the new leader (KIP-951). Version 13 replaces topic names by topic ids.
+    - Version 1 adds the throttle time as the *last* field. In most other responses, it is the first field.
+    - Version 2 adds the log append time. It is -1 if the records keep the timestamps of the producer.
+    - Version 5 adds the log start offset.
+    - Version 8 adds the list of invalid records, for a batch that the broker has rejected (KIP-467).
+    - Version 9 uses the flexible encoding (KIP-482).
+    - Version 10 adds the new leader, for the error NOT_LEADER_OR_FOLLOWER (KIP-951).
+    - Version 13 replaces topic names by topic ids.
     """
 
     class TopicProduceResponse(Struct):

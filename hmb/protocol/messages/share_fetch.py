@@ -20,13 +20,13 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ShareFetchRequest(Request, api_key=ApiKey.SHARE_FETCH, versions="1-2", flexible="0+"):
-    """The partitions from which a member wants records, and the member's acknowledgements of earlier records.
+    """The partitions from which a member wants records, and its acknowledgements of earlier records.
 
-    - Version 0 belongs to the early access in Kafka 4.0, and HMB does not support it. It limits the bytes of each
-      partition.
+    - Version 0 exists only for the early access in Kafka 4.0. It has a limit in bytes for each partition. HMB does
+      not support this version.
     - Version 1 limits the number of records (`max_records`).
-    - Version 2 adds `share_acquire_mode` (KIP-1206). It also adds the acknowledgement type Renew, with which a
-      member keeps a record for longer (KIP-1222).
+    - Version 2 adds `share_acquire_mode` (KIP-1206). It also adds the acknowledgement type Renew: the member keeps
+      the record for longer (KIP-1222).
     """
 
     class FetchTopic(Struct):

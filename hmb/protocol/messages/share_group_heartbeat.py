@@ -17,9 +17,10 @@ from hmb.protocol.schema import Request, Response, Struct
 class ShareGroupHeartbeatRequest(Request, api_key=ApiKey.SHARE_GROUP_HEARTBEAT, versions="1", flexible="0+"):
     """The topics that a member subscribes to.
 
-    The member chooses its own id. It sends the epoch 0 to join the group, and the epoch -1 to leave the group. It
-    may send null instead of a value that has not changed since its last heartbeat. Version 0 is missing, because
-    only Kafka 4.0 had this version, for early access.
+    The member chooses its own id. It sends the epoch 0 to join the group, and the epoch -1 to leave it. The rack id
+    and the list of topics may be null if they have not changed since the member's last heartbeat.
+
+    There is no version 0, because only the early access in Kafka 4.0 had it.
     """
 
     group_id:               str              = t.string()

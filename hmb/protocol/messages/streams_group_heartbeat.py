@@ -30,11 +30,11 @@ class Endpoint(Struct):
 
 
 class TaskOffset(Struct):
-    """A sum of offsets over all changelog partitions of one task. Two such sums show the progress of a restore.
+    """A sum of offsets for one task. Two such sums show how far the task has restored its state.
 
-    A task writes the changes of its state to changelog partitions. To restore its state, the task reads these
-    partitions. In the field `task_offsets`, the sum contains the offsets up to which the task has read them. In the
-    field `task_end_offsets`, the sum contains the end offsets of the partitions.
+    A task stores each change of its state in changelog partitions. To restore the state, it reads these partitions.
+    In `task_offsets`, `offset` is the sum of the positions that the task has reached in them. In
+    `task_end_offsets`, `offset` is the sum of their end offsets.
     """
 
     subtopology_id: str = t.string()
@@ -52,9 +52,8 @@ class TaskIds(Struct):
 class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
     """Contains the topology of the application, and the tasks that the member owns now.
 
-    A member sends the topology when it joins the group. To join, the member sends the member epoch 0. To leave, it
-    sends the member epoch -1. The member chooses its member id itself. If a value has not changed since the last
-    heartbeat, the member can send null instead.
+    The member chooses its own id. It sends the member epoch 0 and the topology to join the group, and the member
+    epoch -1 to leave it. A value may be null if it has not changed since the last heartbeat.
     """
 
     class Topology(Struct):
@@ -101,11 +100,11 @@ class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBE
 
 
 class StreamsGroupHeartbeatResponse(Response, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
-    """Contains the member's epoch, its tasks if they have changed, and the problems that the broker has found.
+    """Contains the member's epoch, its tasks if they have changed, and problems that the broker has found.
 
-    An instance of the application can have an address at which clients query its stored state. If there are such
-    instances, the response also contains the address and the partitions of each of them. A member then knows which
-    instance can answer a query.
+    Some processes of the application have an address at which clients can query their stored state. For each such
+    address, the response can also contain the partitions of the process. A member then knows which process can
+    answer a query.
     """
 
     class Status(Struct):

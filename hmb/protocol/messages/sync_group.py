@@ -6,11 +6,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+"):
-    """A request for the member's assignment. The leader's request also contains the assignments of all members.
+    """A request for the member's assignment. The leader's request also contains all members' assignments.
 
-    Version 3 adds `group_instance_id`, the id of a static member. Version 4 uses the flexible encoding (KIP-482).
-    Version 5 adds the protocol type and the protocol name. The broker checks that both are the same as in the group
-    (KIP-559).
+    - Version 3 adds `group_instance_id`, the id of a static member.
+    - Version 4 uses the flexible encoding (KIP-482).
+    - Version 5 adds the protocol type and the protocol name. The broker checks that the
+      group uses both (KIP-559).
     """
 
     class SyncGroupRequestAssignment(Struct):

@@ -11,9 +11,9 @@ class UpdateFeaturesRequest(Request, api_key=ApiKey.UPDATE_FEATURES, versions="0
     Version 1 of the request adds `validate_only`, and replaces `allow_downgrade` by `upgrade_type` (KIP-584). The
     values of `upgrade_type` are:
 
-    - 1: the new version of the feature must be higher than the old version.
-    - 2: the new version may also be lower, but only if no metadata is lost.
-    - 3: the new version may also be lower, even if metadata is lost.
+    - 1: the version of the feature must not become lower.
+    - 2: the version may become lower, but only if no metadata is lost.
+    - 3: the version may become lower, even if metadata is lost.
     """
 
     class FeatureUpdateKey(Struct):

@@ -58,9 +58,9 @@ def codec_of(attributes: int) -> Codec:
 def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2, *, level: int | None = None) -> bytes:
     """Compress data in the format that Kafka's clients expect.
 
-    `magic` is the number of the format of the batch or message. `level` is the compression level of gzip, lz4 and
-    zstd: a higher level takes more time, and usually gives a smaller result. If `level` is None, the codec uses
-    Kafka's default level.
+    `magic` is the number of the format of the batch or message. `level` is the compression level of gzip, lz4 or
+    zstd. None means Kafka's default level. For gzip and zstd, a higher level usually takes more time, and gives a
+    smaller result.
     """
     match codec:
         case Codec.NONE:

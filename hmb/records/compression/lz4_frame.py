@@ -89,10 +89,10 @@ def compress(
 
 
 def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
-    """Compress one block. The result does not contain the size field that comes before the block in a frame.
+    """Compress one block. The result does not contain the size field of the block.
 
-    The library cramjam can compress a single block only with the default level. For other levels, cramjam can only
-    write complete frames. In this case, the function compresses the block as a frame, and takes the compressed block
+    With the default level, the library cramjam can compress a single block. With other levels, it can only write a
+    complete frame. For another level, the function therefore compresses the block as a frame, and takes the block
     out of the frame.
     """
     if level == DEFAULT_LEVEL:

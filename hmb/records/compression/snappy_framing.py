@@ -28,9 +28,9 @@ HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
 BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# The largest number of decompressed bytes for one byte of a compressed block. For example, a block of 10 bytes is
-# invalid if it declares more than 640 decompressed bytes. The reason is the format: a block consists of plain bytes,
-# and of commands that copy earlier bytes. A command has at least one byte, and copies at most 64 bytes.
+# One byte of a compressed block becomes at most 64 decompressed bytes. So a block of 10 bytes is invalid if it declares
+# more than 640 decompressed bytes. The reason is the format: a block contains plain bytes, and commands that copy
+# earlier bytes. A command has at least one byte, and copies at most 64 bytes.
 MAX_RATIO = 64
 
 

@@ -166,9 +166,10 @@ def _content(batch: Batch) -> bytes | memoryview:
 def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | memoryview]) -> list[int]:
     """Return the position in `data` at which each record begins.
 
-    `contents` has one element for each batch: the bytes of its records. `data` contains all these bytes, one batch
-    after another. Raises NotPlainError, IndexError or VarintError if the records of a batch do not end where the
-    batch ends. Also raises NotPlainError if their number differs from the number in the batch header.
+    `contents` has one element for each batch: the bytes of its records. `data` contains the same bytes, joined.
+
+    Raises NotPlainError, IndexError or VarintError if the last record of a batch does not end where the batch ends.
+    Raises NotPlainError if a batch header contains a wrong number of records.
     """
     starts: list[int] = []
     add, position, end = starts.append, 0, 0
@@ -190,10 +191,11 @@ def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | me
 
 
 def _numbers(kind: Any, values: Array, is_present: Array | None = None) -> Array:
-    """Return an Arrow column of the type `kind`. It shares the memory of the numpy array `values`, without a copy.
+    """Return an Arrow column of the type `kind` that shares the memory of the numpy array `values`.
 
-    If an element of `is_present` is False, the column contains null at this position. `pa.array` could make the
-    same column. But the first call of `pa.array` or `pa.scalar` imports pandas, which takes 0.2 s.
+    Where `is_present` is False, the column contains null. If `is_present` is None, the column has no nulls.
+
+    The function avoids `pa.array`, because the first call of `pa.array` or `pa.scalar` imports pandas (0.2 s).
     """
     validity = None if is_present is None or is_present.all() else _bit_buffer(is_present)
     return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])
@@ -306,9 +308,10 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
     """Return the column of headers, and the position after the headers of each record.
 
-    `at` contains the position of the headers in each record, and `first` contains the byte at this position. If the
-    byte is 0, the record has no headers. Most records have none. For all other records, the function decodes the
-    headers in a slow loop in Python.
+    `at` contains the position of the headers in each record, and `first` contains the byte at this position. Most
+    records have no headers: the byte is 0. For other records, a slow loop in Python decodes the headers.
+
+    Raises NotPlainError, IndexError or VarintError if the headers are malformed.
     """
     count, at = len(at), at + 1
     has_some = np.flatnonzero(first)

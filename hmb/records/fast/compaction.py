@@ -1,13 +1,12 @@
 """Finds the keys in a batch, and the bytes of the records to keep: a fast decoder for compaction.
 
-Compaction needs the key of every record. One gigabyte of a log can contain ten million records, so this module
-must decode records fast. It decodes only *plain* batches, in which most numbers have one or two bytes. The
-slower function `raw_records` decodes all other batches. Nearly all batches are plain. A plain batch has these
-properties:
+Compaction reads the key of every record. One gigabyte of a log can contain ten million records, so this module
+must decode them fast. It decodes only *plain* batches. Nearly all batches are plain. For all others, the caller
+uses the slower function `raw_records`. A plain batch has these properties:
 - It has at most 8192 records, and compaction has not removed any of them. So the offset deltas of the records
   are 0, 1, 2 and so on.
-- Each record has at most 8 KB, and a key of at most 63 bytes.
-- The timestamp of each record differs from the timestamp of the first record by at most half a year.
+- Each record has at most 8191 bytes after its length field, and a key of at most 63 bytes.
+- The timestamp of each record differs from the timestamp of the first record by at most about half a year.
 
 A record begins with five numbers, such as its length, and the key follows. In a plain batch, each of these
 numbers has one or two bytes. Only the timestamp delta can be longer. So the decoder skips the numbers in a few
@@ -100,17 +99,17 @@ class Parts(NamedTuple):
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Return the bytes of the records with these numbers, or None if this fast function cannot decode them.
+    """Return the bytes of the records with these numbers, or None if they need a slower decoder.
 
-    `numbers` is in ascending order, and the first record of the batch has the number 0. The function returns None
-    in these cases:
+    `numbers` is in ascending order and not empty. The first record of the batch has the number 0. The function
+    returns None in three cases:
 
     - A number is 8192 or greater.
-    - One of the selected records has a key of more than 63 bytes.
-    - One of the selected records, or a record before it, has more than 8191 bytes after its length field.
+    - A selected record has a key of more than 63 bytes.
+    - A selected record, or any record before it, has more than 8191 bytes after its length field.
 
     The caller must already have decoded the batch with `plain_keys` or `raw_records`. Each selected record must
-    have a key. The batch must still contain all the records that the producer put into it.
+    have a key. The batch must still contain all records that the producer put into it.
     """
     if numbers[-1] >= _MAX_RECORDS:
         return None

@@ -111,11 +111,12 @@ class Authorizer:
     def may_remember(self) -> bool:
         """True if `guard_produce` may add topics to `writable`.
 
-        If a client may write to a topic, `guard_produce` adds the topic to `writable`. For later Produce requests of
-        this client to this topic, `guard_produce` then skips the check of the ACLs.
+        `writable` contains topics to which a client may write. For later Produce requests of the same client to these
+        topics, `guard_produce` skips the check of the ACLs.
 
-        The value is False if `writable` already has MAX_DECISIONS entries. It is also False if the log level is DEBUG.
-        At this level, each permitted operation must appear in the log, and a skipped check writes nothing to the log.
+        The value is False if `writable` already has MAX_DECISIONS entries. It is also False at the log level DEBUG,
+        because a skipped check would write nothing to the log, and at this level the log must contain each permitted
+        operation.
         """
         return len(self.writable) < MAX_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 
@@ -156,11 +157,13 @@ class Authorizer:
     def allows_any(self, access_request: AccessRequest) -> bool:
         """Return whether the operation is permitted on at least one resource of the request's type.
 
-        The method ignores `access_request.name`. It only compares the ACLs with each other, so the answer is an
-        approximation. An ACL with DENY has an effect only in two cases:
+        For super users, the result is True. For others, the method only compares the ACLs with each other and ignores
+        `access_request.name`, so the result is an approximation. An ACL with DENY has an effect only in two cases:
 
-        - Its name is `*`. The operation is then forbidden on all resources of the type.
-        - It has the same name and pattern type as an ACL with ALLOW. This ACL with ALLOW then permits nothing.
+        - Its name is `*`. The result is then False.
+        - It has the same name and pattern type as an ACL with ALLOW. The method then ignores this ACL with ALLOW.
+
+        If operations are allowed without ACLs, only a DENY for `*` makes the result False.
         """
         if access_request.principal in self.super_users:
             return True

@@ -1,11 +1,11 @@
 """Guards: functions that apply the table of authorization to requests before the handlers run.
 
 The function `guarded` puts a guard before the handler of each API. A guard refuses the parts of a request for which
-the client has no permission. There are two kinds of guards:
-- Most guards apply a rule. The rules are in a table in rules.py, with one rule for each of these APIs. The code that
-  applies them is in rule_guards.py.
-- For some APIs, no rule can describe which permissions a request needs. The guards of these APIs are functions of
-  their own, in special_guards.py.
+the client has no permission. There are three kinds of guards:
+- Most guards apply a rule from the table RULES (rules.py). Their code is in rule_guards.py.
+- For some APIs, no rule can describe which permissions a request needs. Each of these APIs has a guard of its own
+  (special_guards.py).
+- Every client may use the APIs in OPEN (rules.py). Their guard refuses nothing.
 """
 
 from __future__ import annotations

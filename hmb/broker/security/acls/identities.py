@@ -27,8 +27,8 @@ An empty text says that the field's name is also its meaning, because Kafka alwa
 """
 
 # These dicts store the results of functions, so that each result is computed only once. The decorator @cache does the
-# same, but mypy rejects it here. The argument of the functions is a class, for example `FetchRequest`. Python can hash
-# this class, but not an instance of it. mypy treats the class like an instance.
+# same, but mypy rejects it here. The reason is that instances of a message class cannot be hashed. The functions take
+# only classes, for example `FetchRequest`, and Python can hash a class.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

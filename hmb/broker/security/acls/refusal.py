@@ -176,9 +176,9 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
 def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
     """Add the refusal `refused` to `answer`, the handler's response, and return `answer`.
 
-    If both responses contain the same item, for example the same group, the item of `refused` replaces the item of
-    `answer`. If both contain the same topic, the function merges the partitions of the topic in the same way. If
-    `refused` has an error code for the whole response, `answer` gets this error code.
+    If both contain the same item, for example the same group, the item of `refused` replaces the item of `answer`.
+    If the item is a topic with partitions, the function merges the partitions in the same way. If `refused` has an
+    error code for the whole response, `answer` gets this error code.
     """
     for name in ERROR_FIELDS:
         if name in answer.fields and getattr(refused, name):
