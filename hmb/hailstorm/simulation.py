@@ -57,9 +57,9 @@ from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
 GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
-# In several phases, the negotiator waits for answers from the processors. In a simulation with at most FEW_RECORDS
-# records, it waits for PATIENCE seconds at most in each phase. A slow bolt must process all tuples in its queues before
-# it can answer. So with more records, the negotiator waits longer: for example, with 120 records, 60 seconds.
+# The longest time, in simulated seconds, that the negotiator waits for the processors in one phase. With more than
+# FEW_RECORDS records, this time grows in proportion: with 120 records, it is 60 seconds. The reason is that a slow bolt
+# must process all tuples in its queues before it can answer.
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
@@ -270,10 +270,9 @@ class Simulation:
     def _return_from_hanging(self) -> None:
         """Let the hung negotiator take one more step, and ignore the master state that it returns.
 
-        While this negotiator hung, its session with the registry ended, and a new negotiator took over. The hung
-        negotiator does not know this. It decides from reports that it read before it hung. A real registry would refuse
-        its decision, because its session has ended. The simulation has no sessions, so this method ignores the decision
-        instead.
+        While this negotiator hung, a new negotiator took over. The hung negotiator does not know this, and decides from
+        old reports. A real registry would refuse its decision, because its session has ended. The simulation has no
+        sessions, so this method ignores the decision.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
@@ -334,10 +333,10 @@ class Simulation:
 
     @contextmanager
     def _dropped_windows_kept(self, participant: Participant) -> Iterator[None]:
-        """During the `with` block, store the content of each time window that a processor removes from its state.
+        """After the `with` block, store the windows that the processor has removed from its state in the block.
 
-        A bolt with windows removes a window from its state when the window is over. The result of the simulation still
-        needs the content of this window, so the content is stored in `_dropped`.
+        A bolt with windows removes a window from its state when the window is over. The result of the simulation must
+        also contain this window, so the method stores its content in `_dropped`.
         """
         machine = participant.machine
         windows = machine.bolt.windows if isinstance(machine, BoltMachine) else None

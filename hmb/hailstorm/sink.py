@@ -116,11 +116,10 @@ class HeldBackSink:
 class TransactionalSink:
     """A sink that writes its outputs to a target, in one transaction for each complete snapshot.
 
-    The transaction contains the new outputs and the clock of the snapshot. The clock contains one offset for each
-    partition.
+    The transaction contains the new outputs and the clock of the snapshot: one offset for each partition.
 
-    The function `target` creates the target, for example a database connection. Hailstorm calls this function in
-    the thread that uses the target, because many database connections work only in the thread that created them.
+    The function `target` returns a target, for example for a database. Hailstorm calls this function in the thread
+    that uses the target, because many database connections work only in the thread that created them.
     """
 
     target: Callable[[], Target]

@@ -1,9 +1,9 @@
 """The topology: spouts, bolts and sinks, and how tuples flow between them.
 
-A topology is a directed acyclic graph of *nodes*. A node is a spout (reads a topic), a bolt (processes tuples)
-or a sink (writes the results). A user declares a node once, and the node runs as several *processors*. A spout
-has one processor for each partition of its topic. The user sets the number of processors of a bolt or a sink
-(`parallelism`). The example of the Hailstorm paper finds trending hashtags:
+A topology is a directed acyclic graph of *nodes*. A node is a spout (it reads a topic), a bolt (it processes
+tuples) or a sink (it writes the results). Each node runs as one or more *processors*. A spout has one processor
+for each partition of its topic. For a bolt or a sink, the user sets the number (`parallelism`). The example of
+the Hailstorm paper finds trending hashtags:
     topology = Topology("trending")
     topology.spout("tags", Spout("hashtags", convert=lambda record: (record.value.decode(), 1)))
     topology.bolt("count", count, after="tags", parallelism=3)
@@ -26,18 +26,21 @@ the names of all processors. For each processor, it also contains the processors
 partitions from which these tuples come. The name of a processor is the name of its node and a number, for
 example `count-2`. The names of nodes are unique, so the names of processors are unique, too.
 
-**Changes.** A topology can load its old snapshots only if its *shape* has not changed. The shape consists of
-the nodes, their parallelism, and the kind of each bolt's state. For example, suppose that a bolt had three
+**Changes.** A topology can load its old snapshots only if its *shape* has not changed. The shape includes the
+nodes, their connections, their parallelism, and the kind of each bolt's state. For example, a bolt had three
 instances, and now has four. Some keys now belong to another instance, which does not have the states of these
-keys. A state must also have the same kind: a bolt that computes means cannot use stored sums. A topology with
-another shape is a different topology. It needs a new snapshot store, and does not continue at its old offsets.
+keys.
 
-A snapshot store compares the `fingerprint` of the topology with the stored one, and so detects that the
-topology has changed. The fingerprint contains the nodes, and the kind of each bolt's state, for example
-`MapOf(Sum())`. It cannot contain the code of functions. If you change a function, you must therefore change the
-`version` of the topology. Some options, for example `allowed_lateness`, only affect later records, so the
-fingerprint does not contain them. If you change such an option, the topology can continue with its old
-snapshots. The new value then applies to the records after the newest snapshot.
+A topology with another shape needs a new snapshot store, and does not continue at its old offsets. For
+example, a bolt that now computes means cannot use stored sums.
+
+A snapshot store saves the `fingerprint` of its topology. It refuses a topology with another fingerprint. The
+fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`. It cannot contain
+the code of functions. If you change a function so that the old states have another meaning, change the
+`version` of the topology, which is part of the fingerprint.
+
+Some options of a node, for example `allowed_lateness`, affect only later records. The fingerprint does not
+contain them, so the old snapshots stay valid. The new value applies to the records after the newest snapshot.
 
 A topic of a topology can get new partitions. At its next start, the topology can still load its old snapshots.
 The newest complete snapshot contains the next offset of each old partition, so the spout continues there. It
@@ -79,11 +82,11 @@ class Declaration:
 class Topology:
     """A directed acyclic graph of nodes (spouts, bolts and sinks), in the order of their declaration.
 
-    `name` consists of letters, digits and _. The snapshot store contains this name, and refuses a topology with another
-    name. A topology with a new name can therefore not continue with its old snapshots.
+    `name` begins with a letter, and contains only letters, digits and _. With a new name, a topology cannot load
+    its old snapshots, because the snapshot store refuses a topology with another name.
 
-    `version` is any text. If you change a function so that the old states have another meaning, change `version`, too.
-    The snapshot store then refuses to load the old snapshots.
+    `version` is any text. If you change a function so that the old states have another meaning, change `version`,
+    too. The snapshot store then refuses to load the old snapshots.
     """
 
     def __init__(self, name: str, version: str = "1") -> None:
@@ -101,11 +104,11 @@ class Topology:
     def bolt(
         self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping | None = None
     ) -> None:
-        """Add a bolt node. The bolt processes tuples of the nodes that `after` names.
+        """Add a bolt node. The bolt processes the tuples of the nodes that `after` names.
 
-        The bolt runs as `parallelism` instances. The function `group` decides which instance receives a tuple. Its
-        default is the key function of the bolt's state. If the bolt has no key function, the first element of the tuple
-        decides.
+        The bolt runs as `parallelism` instances. Tuples with the same key go to the same instance. The function `group`
+        returns the key of a tuple. Its default is the bolt's key function or, if the bolt has none, the first element
+        of the tuple.
         """
         if not isinstance(bolt, Bolt):
             raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")
@@ -246,9 +249,9 @@ class Processor:
     def saves(self) -> bool:
         """Whether this processor saves snapshots of its state.
 
-        Bolts and sinks save snapshots. A spout saves snapshots only if it tracks event times or counts dead letters.
-        The only state of any other spout is its position: the offset of the next record. Such a spout needs no snapshot
-        of its own, because each snapshot of the topology already contains the positions of all spouts.
+        Bolts and sinks save snapshots. A spout saves snapshots only if it has event times or a topic for dead letters.
+        Any other spout has only one state: the offset of its next record. The clock of each snapshot already contains
+        this offset, so the spout needs no snapshot of its own.
         """
         runs = self.node.runs
         return not isinstance(runs, Spout) or runs.event_time is not None or runs.dead_letters is not None
@@ -321,9 +324,11 @@ class Processors:
     def fingerprint(self) -> dict[str, Any]:
         """Return the parts of the topology that must stay the same, so that it can load its old snapshots.
 
-        These parts are the name and the version of the topology, its nodes, and the properties of each node. For a
-        spout, they are the topic, whether it has event times, and whether it counts dead letters. For a bolt or a sink,
-        they are its inputs and its parallelism. For a bolt, they also include the kind of its state.
+        These parts are the name and the version of the topology, and the name and kind of each node. They also include:
+
+        - Spout: the topic, whether it has event times, and whether it has a topic for dead letters.
+        - Bolt: its inputs, its parallelism, and the kind of its state.
+        - Sink: its inputs and its parallelism.
         """
         return {
             "topology": self.topology.name,

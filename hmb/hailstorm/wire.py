@@ -44,9 +44,9 @@ class FrameSocket:
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Send a value. Wait while the receiver is too slow to accept more bytes.
 
-        Each time the socket's timeout passes, `send` calls `gives_up`. If the result is False, `send` continues to
-        wait. If the result is True, `send` raises TimeoutError. Close the connection after this error: perhaps only a
-        part of the frame was sent, so the receiver could not decode the next frame.
+        Each time the socket accepts no bytes until its timeout, `send` calls `gives_up`. If the result is False, `send`
+        continues to wait. If it is True, `send` raises TimeoutError. Close the connection after this error, because the
+        receiver may have only a part of the frame.
 
         Raises OSError if the connection is broken, and CodecError if the value cannot be encoded or is too large.
         """

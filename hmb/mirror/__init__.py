@@ -38,13 +38,11 @@ Read in this order:
 11. `errors`      the errors with which a mirror ends
 
 A mirror has these limits:
-- A mirror copies each record to the partition with the same number, for example from partition 3 to partition
-  3.
+- A mirror copies each record to the partition with the same number: from partition 3 to partition 3.
 - A mirror does not copy users, ACLs or share groups.
 - Two mirrors must not use the same consumer group at the same time. A mirror commits its positions at the
-  target as the offsets of this group, so two mirrors would overwrite each other's positions. If both mirrors
-  use transactions, they also have the same transactional id. The target then refuses the writes of the mirror
-  that started first.
+  target as the offsets of this group, so two mirrors would overwrite each other's positions. If both use
+  transactions, the target refuses the writes of the mirror that started earlier.
 
 Source: Kafka 0.7 design, "Consumer tracking" and "Mirroring"; KIP-382.
 """

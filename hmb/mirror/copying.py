@@ -87,9 +87,9 @@ def copied(source: SourceBatch, numbers: BatchNumbers, *, transactional: bool) -
 def runs_of(offsets: Iterable[int]) -> Iterator[CopiedRun]:
     """Divide ascending source offsets into runs of consecutive offsets, and yield one `CopiedRun` for each run.
 
-    For example, the offsets 5, 6 and 9 become two runs: the first contains 5 and 6, and the second contains 9. The
-    target offsets are not known yet. So the field `target` of a run contains the index of its first record in
-    `offsets`: 0 for the first run, and 2 for the second run.
+    For example, the offsets 5, 6 and 9 become the runs `CopiedRun(5, 0, 2)` and `CopiedRun(9, 2, 1)`. The fields
+    are `source`, `target` and `length`. The target offsets are not known yet. So `target` is the index of the run's
+    first record in `offsets`.
     """
     first, count, position = 0, 0, 0
     for offset in offsets:

@@ -6,12 +6,14 @@ commits a translated offset at the target if two conditions hold:
 - The group's offset at the target is smaller than the translated offset. So a group that already reads at the target
   does not go back.
 
-The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at the
-source and at the target (see `translation`). For a committed offset in a run, the mirror computes the offset at the
-target. Between two runs, the offsets do not grow evenly, so the mirror counts records. For example, a run ends before
-offset 500 at the source, and before offset 300 at the target. A group has committed offset 560, and the source has 40
-records from offset 500 to 559. The mirror skips the same number of records at the target, beginning at offset 300. The
-offset of the next record is the result.
+The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at
+the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
+offset at the target.
+
+Between two runs, the offsets do not grow evenly, so the mirror counts records. For example, a run ends before
+offset 500 at the source, and before offset 300 at the target. A group has committed offset 560, and the source
+has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from offset 300 on. The offset
+of the next record is the result.
 """
 
 from __future__ import annotations
@@ -89,11 +91,11 @@ def translated_offsets(
     chosen: re.Pattern[str],
     own_group: str,
 ) -> list[TranslatedOffset]:
-    """Return the committed offsets of groups at the source, and for each of them the matching offset at the target.
+    """Return the committed offsets of consumer groups at the source, with the matching offsets at the target.
 
-    The two offsets can be different, because the same record can have different offsets in the two clusters. The
-    result contains only the partitions that the mirror copies (`partitions`), and only the groups whose names match
-    `chosen`. The mirror's own group (`own_group`) is left out.
+    The same record can have different offsets in the two clusters. The result contains only the partitions in
+    `partitions`, which the mirror copies. It contains only groups whose complete names match `chosen`, and not the
+    mirror's own group (`own_group`).
     """
     found = []
     for listed in source.list_groups(types=CONSUMER_GROUP_TYPES):

@@ -41,8 +41,8 @@ class MirroredPartition:
     - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
     - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
     - `lost` is the number of offsets that the source deleted before the mirror had copied them.
-    - `foreign` is 0 if only the mirror has written into the copy. Otherwise, it is the number of offsets from the
-      first record of another program to the end of the copy.
+    - `foreign` is 0, unless a mirror without transactions finds a record of another program when it starts. It is
+      then the number of offsets from the first such record to the end of the copy.
     """
 
     source: TopicPartition
@@ -85,11 +85,13 @@ def resume(
     """Return the partitions with their positions. `partitions` maps each partition of the source to its copy.
 
     If a mirror without transactions crashes, the copy can contain records after the committed position. `resume`
-    compares these records with the source, and moves the position past all equal records. With transactions, this
-    is not necessary.
+    compares these records with the source, and moves the position past the equal records, up to the first
+    difference.
 
-    Raises MirrorError in two cases. In the first, the group's offsets were committed by a program that is not a
-    mirror. In the second, the source ends before a position, because the topic was deleted and created again.
+    Raises MirrorError in these cases:
+
+    - A program that is not a mirror has committed an offset of the group.
+    - The source partition ends before the position, because the topic was deleted and created again.
     """
     committed = target.list_group_offsets(group, partitions.values(), require_stable=True)
     first = source.list_offsets(dict.fromkeys(partitions, "earliest"))

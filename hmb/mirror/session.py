@@ -38,11 +38,11 @@ Say = Callable[[str], None]
 class MirrorSettings:
     """The settings of a mirror: which topics and groups it copies, and how it copies them.
 
-    The mirror stores its positions as the committed offsets of `group`, a consumer group at the target. The default
-    name of this group contains the cluster id of the source.
+    The mirror stores its positions as the committed offsets of `group`, a consumer group at the target. By default,
+    the name of the group contains the cluster id of the source.
 
-    After a temporary error, the mirror tries again. If the same error continues for more than `retry_for` seconds,
-    the mirror ends.
+    After a temporary error, the mirror tries again if both clusters have answered before. If the same error
+    continues for more than `retry_for` seconds, the mirror ends.
     """
 
     choice: TopicChoice
@@ -60,11 +60,11 @@ class Mirror:
     a second, so that the caller can show the progress.
 
     Invariants:
-    - `partitions` and `_copies` contain the same objects, except for deleted topics. The keys of `partitions` are
-      partitions of the source. The keys of `_copies` are partitions of the target.
-    - When a topic is deleted at the source, the mirror removes its partitions only from `partitions`.
-    - The mirror commits a position only after the target has written all records before this position. So the
-      mirror skips no record after a crash.
+    - `partitions` (with keys of the source) and `_copies` (with keys of the target) contain the same objects. Only
+      deleted topics are an exception: the mirror removes their partitions from `partitions`, but not from
+      `_copies`.
+    - The mirror commits a position only after the target has written all records to copy before this position. So
+      after a crash, it skips no record.
     - During a session, the position of a partition never decreases.
     """
 

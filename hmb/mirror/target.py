@@ -1,13 +1,13 @@
 """The producer side of a mirror: sends whole batches to the target, and commits the positions there.
 
-The *position* of a partition is the offset of the next record that the mirror will copy from the source. The
-mirror stores its positions on the target, as the committed offsets of a consumer group, the *mirror's group*.
-The mirror can commit in two ways:
-- Without transactions, the mirror commits its positions about once a second. If it crashes after it has copied
-  records, but before it has committed, the copy contains records after the last committed position. The next
-  start therefore compares these records with the source (see `resuming`).
-- With transactions, each transaction contains batches and positions. The target commits both, or neither. After
-  a crash, the copy therefore contains no committed records after the last committed position.
+The *position* of a partition is the source offset of the next record to copy. The mirror commits its positions
+at the target, as offsets of a consumer group, the *mirror's group*. It does so about once a second, in one of
+two ways:
+- Without transactions, the mirror commits only the positions. After a crash, the copy can contain records after
+  the last committed position. At its next start, the mirror compares these records with the source (see
+  `resuming`).
+- With transactions, each transaction contains batches and positions. The target commits both or neither. After
+  a crash, the copy contains no committed records after the last committed position.
 
 Each batch has sequence numbers (KIP-98), even if the mirror uses no transactions. The target can therefore
 recognize a batch that arrives twice. But a broker remembers only the last five batches of each producer in a
@@ -81,8 +81,8 @@ class TargetWriter:
         """Write batches to the target, and wait until all in-sync replicas have stored them.
 
         A batch contains one or more *runs*. The records of a run have consecutive offsets at the source. After the
-        target has written a batch, call `on_written` for each of its runs. The arguments are the partition, the run and
-        its approximate size in bytes.
+        target has written a batch, the method calls `on_written` for each of its runs. The arguments are the partition,
+        the run, and the run's approximate size in bytes.
 
         Raises KafkaError or ConnectionFailed if the target fails to write a batch.
         """

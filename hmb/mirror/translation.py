@@ -76,9 +76,11 @@ class Translation:
     def __init__(self, runs: Iterable[CopiedRun], *, keeps_all: bool = False) -> None:
         """Create a translation from `runs`, which describe the records that are already copied.
 
-        The runs are in ascending order of their offsets. `runs` must contain at least one run. If no record is copied
-        yet, this run has the length 0. The method `add` adds more runs. If `keeps_all` is False and there are more than
-        MAX_RUNS runs, `add` removes some of the older runs.
+        The runs are in ascending order of their offsets. There must be at least one run. If no record is copied yet,
+        this run has the length 0.
+
+        The method `add` adds more runs. If there are then more than MAX_RUNS runs, it removes some of the older runs,
+        unless `keeps_all` is true.
         """
         self._runs, self._keeps_all = list(runs), keeps_all
 

@@ -215,9 +215,9 @@ def _group(
 def _second(ms: int) -> int:
     """Round a time (ms) down to a whole second.
 
-    A page in a browser receives a group again each time a value of the group changes. One value is the time of the
-    last heartbeat. It is computed from two clocks, so its milliseconds can change although no heartbeat has
-    arrived. The rounding avoids most of these useless updates.
+    A browser page receives a group again each time a value of the group changes. One value is the time of the last
+    heartbeat. It is computed from two clocks, so its milliseconds can change without a new heartbeat. The rounding
+    avoids most of these updates.
     """
     return ms // MS_PER_S * MS_PER_S
 

@@ -341,9 +341,11 @@ class ProcessorThread(threading.Thread):
     def _publish(self) -> None:
         """Write the report of this processor into the registry, if the report has changed.
 
-        Every FIGURES_INTERVAL seconds, the method first updates the processor's figures in the report. Raises
-        SessionExpiredError if the session with the registry has ended, but the topology has not. Without a session, the
-        processor would receive no more commands, so it must stop.
+        Every FIGURES_INTERVAL seconds, and when the topology has ended, the method first updates the figures in the
+        report.
+
+        Raises SessionExpiredError if the session with the registry has ended before the topology. The processor must
+        then stop, because it receives no more commands.
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:

@@ -1,11 +1,10 @@
 """Limits the restarts: a runner ends a topology whose processors crash again and again.
 
-Some crashes have a temporary cause, for example a broker that restarts. After a restart of the crashed processor, the
-topology continues. Other crashes have a permanent cause: a processor crashes at the same record after each restart. To
-end such a topology, the runner counts the restarts without progress, and allows only a limited number. Progress means
-that the topology completes a new snapshot. A snapshot contains a *clock*: for each partition, the offset up to which
-the snapshot includes the records. When the clock of the newest complete snapshot changes, the runner counts from 0
-again.
+Some crashes have a temporary cause, for example a broker that restarts. Other crashes have a permanent cause: a
+processor crashes at the same record after each restart. To end such a topology, the runner counts the restarts,
+and allows only a limited number. When the topology completes a new snapshot, the count begins at 0 again. Each
+snapshot has a *clock*, which contains one offset for each partition. The runner detects a new snapshot because
+the clock of the newest complete snapshot has changed.
 
 One crash can cause another crash. For example, processor A crashes, and the topology starts again. Processor B is
 still saving a snapshot from before the restart. The store refuses this old snapshot, so B crashes, too.

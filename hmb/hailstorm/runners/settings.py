@@ -83,13 +83,13 @@ class RunResult:
 
 
 def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the number of late tuples and the number of dead letters of each node, as two dicts.
+    """Return two dicts: node name -> number of late tuples, and node name -> number of dead letters.
 
-    A late tuple is a tuple that a spout or a bolt has dropped because its event time was too old. A dead letter is
-    a record that a spout could not convert to a tuple, because the function `convert` raised an exception.
+    A spout or a bolt drops a late tuple, because its event time is too old. A dead letter is a record for which the
+    function `convert` of a spout raised an exception.
 
-    The keys of both dicts are node names. A dict does not contain nodes whose number is 0. The numbers come from
-    the newest complete snapshot in `store`.
+    The dicts do not contain nodes whose number is 0. The numbers come from the newest complete snapshot in `store`.
+    If no snapshot is complete, the dicts are empty.
     """
     at, late, dead = store.completed(), Counter[str](), Counter[str]()
     for name, processor in processors.by_name.items():
@@ -108,12 +108,12 @@ def left_out(processors: Processors, store: SnapshotStore) -> tuple[dict[str, in
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:
     """Return the state of each bolt, merged from the snapshots of all its instances.
 
-    `clock` selects the snapshots to load. A clock contains one offset for each partition, and a snapshot at this
-    clock includes all records below these offsets. If `clock` is None, the function loads the newest complete
-    snapshots.
+    `clock` selects the snapshots. It contains one offset for each partition, and the snapshots include all records
+    below these offsets. If `clock` is None, load the newest complete snapshots. If no snapshot is complete, each
+    state is empty.
 
-    Raises SnapshotError if a snapshot is missing. Raises TopologyError if the states of two instances of a bolt
-    contain the same key.
+    Raises SnapshotError if a snapshot is missing or damaged. Raises TopologyError if the states of two
+    instances of a bolt contain the same key.
     """
     at = clock or store.completed()
     states: dict[str, Any] = {}
@@ -133,8 +133,10 @@ def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | No
 def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     """Raise TopologyError if the states of two instances of a bolt contain the same key.
 
-    All tuples of a key must reach the same instance. If two instances have the same key, each of them has received
-    only some of the key's tuples, so they have sent wrong results. A bolt without keys is not checked.
+    If two instances have the same key, each has received only some of the key's tuples, so the results are wrong.
+
+    A bolt without a key function is not checked. A bolt with windows (except `Sessions`) is checked only if each
+    window contains a `MapOf`.
     """
     if bolt.key is None:
         return

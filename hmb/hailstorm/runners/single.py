@@ -36,8 +36,10 @@ def serve(
     """Run the named processors until the topology ends. If the only name is "negotiator", run the negotiator instead.
 
     Processors in other processes connect to this process at the address `host`. If a processor crashes, `serve`
-    raises the exception of the processor, and the caller must start the processor again. Raises TopologyError if
-    a name is unknown, and HailstormError if the topology ends with an error.
+    raises its exception, and the caller must start the processors again.
+
+    Raises TopologyError if a name is unknown. Raises HailstormError if an error of one of these processors ends the
+    topology. The negotiator raises it for an error of any processor.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

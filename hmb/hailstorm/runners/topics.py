@@ -57,9 +57,8 @@ class SourceTopics:
     def fingerprint(self, processors: Processors) -> dict[str, Any]:
         """Return a description of the topology: its shape, and the ids of the topics that it reads.
 
-        A snapshot store saves this description. It refuses a topology with a different description, because this
-        topology could not use the snapshots. For example, a topic that was deleted and created again has a different
-        id.
+        A snapshot store saves this description, and refuses a topology with another description. For example, a topic
+        that was deleted and created again has a different id. Brokers older than Kafka 2.8 have no topic ids.
         """
         shape = processors.fingerprint()
         known = {name: topic_id for name, topic_id in self.ids.items() if topic_id != NO_ID}
@@ -82,10 +81,10 @@ def _numbers(partitions: Iterable[Any]) -> list[int]:
 
 
 class CheckedStore:
-    """A snapshot store that checks the topics before it records a snapshot as complete.
+    """A snapshot store that checks the topics before it marks a snapshot as complete.
 
     If a topic is deleted and created again while the topology runs, a snapshot can mix data of the old topic and
-    the new topic. The check then fails, and the store does not record this snapshot as complete.
+    the new topic. The method `complete` then raises TopologyError, and does not mark the snapshot.
     """
 
     def __init__(self, store: SnapshotStore, topics: SourceTopics) -> None:

@@ -1,10 +1,12 @@
 """Snapshot stores: they save the states of a topology's processors, so that a crash does not lose these states.
 
-A *snapshot* contains the state of one processor as bytes. A *clock* contains one offset for each partition that
-the topology reads. Each snapshot has a clock, and its state includes exactly the records below the offsets in
-this clock. The method `save` of a store returns when the bytes are on disk. The *negotiator* controls the
-processors. When all processors have reported that they have saved a snapshot with the same clock, the
-negotiator marks this clock as complete. Only then does the store delete the snapshots with other clocks.
+A *snapshot* contains the state of one processor as bytes. Each snapshot has a *clock*, which contains one
+offset for each partition that the topology reads. The state includes exactly the records below these offsets.
+The method `save` returns when the bytes are on disk (in a `MemorySnapshotStore`: in memory).
+
+The *negotiator* controls the processors. It waits until all of them that save snapshots have saved one with the
+same clock. It then marks this clock as complete, and only then does the store delete the snapshots with other
+clocks.
 
 A store also contains three values for the whole topology. If a new negotiator (the part of Hailstorm that
 controls snapshots and restarts) replaces an old one, it reads these values to continue the work:
@@ -15,11 +17,10 @@ controls snapshots and restarts) replaces an old one, it reads these values to c
     completed     one offset for each partition: the newest offsets at which all processors have saved a
                   snapshot. After a restart, the topology must not continue at older offsets.
 
-An *epoch* is the time from one start of the topology to its next start. For example, a processor hangs while it
-saves a snapshot. The topology restarts without waiting for this processor, so a new epoch begins. When the
-processor then continues to save, its snapshot belongs to the old epoch, and nobody may use it. A store
-therefore refuses snapshots of an old epoch. It checks the epoch and adds the snapshot in one step, so that no
-new epoch can begin between the check and the addition.
+An *epoch* is the time from one start of the topology to its next start. A store refuses snapshots of an old
+epoch. For example, a processor hangs while it saves a snapshot. The topology restarts without this processor,
+so a new epoch begins. When the processor continues, the store refuses its snapshot. The store checks the epoch
+and adds a snapshot in one step, so no new epoch can begin between the check and the addition.
 
 All processors of a topology use the same store: a database, or a directory that all of them can reach. The
 Hailstorm paper describes a directory (DirSnapshotStore), and suggests an SQL database as an alternative. In

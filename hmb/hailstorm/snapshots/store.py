@@ -52,10 +52,12 @@ class SnapshotStore(Protocol):
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
-        """Store a snapshot: the state of a processor. When the method returns, the snapshot survives a crash.
+        """Store a snapshot: the state of a processor.
 
-        `clock` contains one offset for each partition. The state includes exactly the records below these offsets. Each
-        start of the topology begins a new epoch. `epoch` is the number of the epoch in which the processor runs.
+        When the method returns, the snapshot survives a crash (except in a MemorySnapshotStore).
+
+        `clock` contains one offset for each partition. The state includes exactly the records below these offsets.
+        `epoch` is the number of the processor's epoch. Each start of the topology begins a new epoch.
 
         Raises StaleEpochError if a newer epoch has begun, and SnapshotError if the state cannot be stored.
         """
@@ -83,12 +85,11 @@ def check_epoch(newest: int, epoch: int, what: str) -> None:
 
 
 def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: str) -> None:
-    """Raise TopologyError if the store belongs to another topology.
+    """Raise TopologyError if the store `where` belongs to another topology.
 
-    A fingerprint describes a topology, for example its nodes. `known` is the fingerprint of the topology to which
-    the store belongs. If the store does not belong to a topology yet, `known` is None, and the function does
-    nothing. `present` is the fingerprint of the topology that is starting. The error message lists the differences
-    between the two fingerprints.
+    A fingerprint describes a topology, for example its nodes. `known` is the fingerprint in the store, or None if
+    the store belongs to no topology yet. `present` is the fingerprint of the topology that starts. If `known` is
+    None, the function does nothing. The error message lists the differences between the fingerprints.
     """
     if known is None or known == present:
         return

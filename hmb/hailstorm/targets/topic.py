@@ -11,10 +11,12 @@ older process's producer: the broker then refuses its requests. The method also 
 transaction has committed or aborted. After this, the older process cannot change the offsets any more, so the sink can
 read them.
 
-A topic can be deleted and created again with the same name. The new topic does not contain the old outputs, but
-according to the committed offsets, the sink has already written them. To detect this, the target stores the id of the
-topic as the metadata of each committed offset. It compares this id with the topic's present id when it starts, and in
-each transaction. Brokers older than Kafka 2.8 have no topic ids, so the target cannot detect a new topic there.
+A user can delete a topic and create it again with the same name. The new topic does not contain the old
+outputs, but the committed offsets still say that the sink has written them. To detect this, the target stores
+the id of the topic as the metadata of each committed offset. At each start and in each transaction, it compares
+this id with the topic's present id.
+
+Brokers older than Kafka 2.8 have no topic ids, so the target detects no new topic there.
 
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """

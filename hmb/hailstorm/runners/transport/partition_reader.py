@@ -1,10 +1,9 @@
 """Reads one partition for a spout. Raises an error if unread records have expired, or if the topic was created again.
 
-Two changes of a topic would lead to wrong counts without any error message. If the reader detects one of these
-changes, it raises an error, which ends the topology:
-- Records have *expired*: retention deleted them before the spout read them. If no snapshot exists, a spout with
-  offset="earliest" has to read all records from offset 0 on. (With the setting `allow_expired`, the spout then
-  begins at the first offset that the log still has.)
+Two changes of a topic could lead to wrong results without any error message. If the reader detects such a
+change, it raises an error, which ends the topology:
+- Records have *expired*: retention deleted them before the spout read them. Without a snapshot, a spout with
+  offset="earliest" must read all records from offset 0 on, unless the setting `allow_expired` is true.
 - The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader does not detect every topic that was created again. For example, the spout has to continue at offset 50. A
@@ -49,9 +48,8 @@ class PartitionReader:
 
         Raises TopologyError if `offset` is before the first offset of the log, or after its end.
 
-        If `is_first_start` is true, a spout with offset="earliest" must read all records from offset 0 on. So the
-        method also raises TopologyError if some of these records have expired. The setting `allow_expired` turns this
-        second check off.
+        On the first start, a spout with offset="earliest" must read all records from offset 0 on. If some of these
+        records have expired, the method raises TopologyError, unless the setting `allow_expired` is true.
         """
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
         must_be_complete = is_first_start and self._spout.offset == "earliest" and not self._settings.allow_expired
