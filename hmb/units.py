@@ -56,9 +56,9 @@ def now_ms() -> int:
 def plain_value(name: str, value: str) -> str:
     """Return the value of a setting as a plain number: for `retention.ms`, `1h` becomes `3600000`.
 
-    A value without a known unit is returned unchanged. Raises ValueError if a duration is not a whole number in the
-    setting's unit: `30m` is not a whole number of hours. Also raises ValueError if the duration is greater than
-    INT64_MAX ms.
+    If the setting is neither a time nor a size, or the value has no known unit, the value stays unchanged. Raises
+    ValueError if a duration is above INT64_MAX ms, or not a whole number in the setting's unit: `30m` is not a
+    whole number of hours.
     """
     if is_time(name) and is_duration(value):
         return in_unit_of(name, parse_duration(value))
@@ -68,11 +68,11 @@ def plain_value(name: str, value: str) -> str:
 
 
 def check_unit(name: str, value: str) -> None:
-    """Raise ValueError if `value` has a unit that HMB does not know.
+    """Raise ValueError if `value` is a number with a unit, and `name` is a setting for a time or a size.
 
     The caller must first call `plain_value`, which converts values with known units into plain numbers. A unit that
-    is still there is unknown. The error message lists the units that the setting `name` accepts. If the setting is
-    neither a time nor a size, the function accepts every value.
+    is still there is unknown. The error message lists the known units. For other settings, the function accepts
+    every value.
     """
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):

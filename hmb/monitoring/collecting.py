@@ -70,9 +70,8 @@ PROCESS = Path("/proc/self")
 def collect(server: BrokerServer, sampler: Sampler | None = None, cache: StateCache | None = None) -> BrokerState:
     """Return the state of a started broker. Raises RuntimeError if the broker is not started.
 
-    The state contains rates, such as records per second, only if there is a `sampler` that measures them. If the
-    caller passes the same `cache` to each call, `collect` usually skips the logs that have not changed since the
-    last call.
+    Rates, such as records per second, are in the state only if there is a `sampler`. A caller can pass the same
+    `cache` to each call. In this case, `collect` usually skips the logs that have not changed since the last call.
     """
     broker = server.context
     cache = StateCache() if cache is None else cache
@@ -280,10 +279,10 @@ def _classic_members(broker: BrokerContext, group_id: str) -> list[GroupMemberIn
 
 
 def _assigned(assignment: bytes) -> list[str]:
-    """Decode the assignment of one member of a classic group, and return the partitions in it.
+    """Return the partitions in the assignment of one member of a classic group, such as "orders-0".
 
-    In a classic group, one of the clients (the group's leader) encodes the assignment. This function knows only the
-    format of consumers. Other clients, such as Kafka Connect, use other formats, and the function returns [] for them.
+    The group's leader is one of the clients, and it encodes the assignment. This function knows only the format of
+    consumers. It returns [] if it cannot decode the bytes, for example an assignment from Kafka Connect.
     """
     if not assignment:
         return []
@@ -318,11 +317,10 @@ def _position(
 def _timestamp_from(log: Log, offset: int) -> int | None:
     """Return the largest timestamp (ms) of the first batch that ends at or after `offset`.
 
-    Return None if this batch cannot be read.
+    Return None if no such batch exists, or if it cannot be read.
 
-    This function does not call `Log.read`, because that method counts how often clients read at each offset. Many
-    reads at one offset can be a sign of damage (storage/recovery/read_checks.py). The reads of this function must
-    not count.
+    The function does not call `Log.read`, because `Log.read` counts the reads at each offset. Repeated reads of one
+    offset can be a sign of damage (storage/recovery/read_checks.py).
     """
     offset = max(offset, log.log_start_offset)
     try:

@@ -1,20 +1,23 @@
 """A small HTTP server inside the broker: for the state, the metrics, the health check and the control port of tests.
 
-A *route* is a path, such as `/state`, with the function that answers the requests for this path. A route is
-either public or protected. A request for a protected route must contain the *token*, a random text that the
-broker prints when it starts. The client sends the token in the header `Authorization: Bearer TOKEN`. The token
-can also be a part of the address, as `?token=TOKEN`, so that the user can click a link in the terminal. If the
-broker has users, a protected route also needs a login (admission.py).
+A *route* is a path, such as `/state`, with the function that answers requests for this path. A public route needs no
+secret. A request for a protected route must contain a secret. This is usually the *token*, a random text that the
+broker prints when it starts. If the broker has users, a user must usually log in, too (admission.py lists the
+exceptions).
 
-*Security.* The browser on the same computer may show a web page of an attacker, and this page can send requests to the
-server. Three checks refuse such requests:
-1. The request must contain the token, which the attacker's page does not know.
-2. The header Host must name the address of the server, or localhost. Without this check, an attacker could let a domain
-   such as evil.example point to 127.0.0.1, and a page of this domain could read the responses (DNS rebinding). A server
-   that listens on all addresses cannot know its names, so it skips this check. But the protected routes of such a
-   server need TLS and a login.
-3. If the request has the header Origin, this header must name this server. In the header Origin, a browser names the
-   web site that sends the request.
+A client sends the token in the header `Authorization: Bearer TOKEN`, or in the address as `?token=TOKEN`. The link that
+the broker prints contains the token, so a user can click it in the terminal.
+
+*Security.* A web page of an attacker can send requests to the server from the user's browser. Three checks refuse such
+requests:
+1. A request for a protected route must contain a secret, usually the token. The attacker's page does not know it.
+2. The header Host must name the address of the server. If only programs on this computer can reach the server, the
+   name localhost is allowed, too. Without this check, an attacker could let the domain evil.example point to
+   127.0.0.1, and a page of this domain could read the responses (DNS rebinding).
+3. If the header Origin exists, it must name the server. A browser writes the web site that sends a request into Origin.
+
+A server that listens on all addresses cannot know its names, so it does not check the header Host. The protected
+routes of such a server need TLS and a login.
 
 The user opens the page of this server with a link that contains the token. The page then loads further files, and their
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie

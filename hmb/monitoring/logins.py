@@ -45,9 +45,8 @@ LONGEST_PASSWORD = 1000  # characters
 class Reader(NamedTuple):
     """A user who sends requests to an HTTP port, and the rights of this user.
 
-    - `user` is the user's name. It is None if the reader needs no login: the reader owns the data directory, or the
-      broker has no users.
-    - `access` contains the reader's rights. It is None if the reader may read everything.
+    - `user` is the user's name. It is None if the request needs no login.
+    - `access` contains the user's rights. It is None if the user may read everything.
     """
 
     user: str | None = None

@@ -63,9 +63,9 @@ def metrics_text(collect: Callable[[], BrokerState]) -> bytes:
 def lines_of(metric: Metric) -> Iterator[str]:
     """Yield the lines of a metric in Prometheus's text format. Each line ends with a newline.
 
-    The function `generate_latest` of prometheus-client makes the same lines, but it is slower. For each line, it
-    checks again whether the names of the labels are allowed. For 1,000 partitions and 100 groups, `lines_of` needs
-    a fifth of the time. A test checks that both functions make the same lines.
+    The function `generate_latest` of prometheus-client makes the same lines, but it checks the names of the labels
+    again for each line. For 1,000 partitions and 100 groups, `lines_of` takes a fifth of the time. A test compares
+    the lines of both functions.
     """
     suffix = "_total" if metric.type == "counter" else ""
     yield f"# HELP {metric.name}{suffix} {metric.documentation}\n"

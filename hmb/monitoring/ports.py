@@ -67,8 +67,8 @@ class HttpAddress(NamedTuple):
 class PublicAddressError(ValueError):
     """An error for an HTTP port that other computers can reach, but that the broker cannot protect.
 
-    If other computers can reach the port for the broker's state or page, this port needs TLS and a login. The broker
-    raises the error if it has no usable TLS key, or if no user has a password.
+    Only a port for the broker's state or page can cause this error, because such a port needs TLS and a login. The
+    broker raises the error if it has no usable TLS key, or if no user has a password.
     """
 
     def __init__(self, address: HttpAddress, problem: str) -> None:

@@ -93,12 +93,11 @@ class Sampler:
     def rates(self) -> SampleRates:
         """Return the rates since the oldest sample of the last minute.
 
-        A rate is the growth of a counter since this sample, divided by the age of the sample. All rates are None if no
-        such sample exists, or if it is younger than SHORTEST seconds.
+        A rate is the growth of a counter since this sample, divided by the sample's age in seconds. All rates are None
+        if no such sample exists, or if it is younger than SHORTEST seconds.
 
-        If the sample is at least EXACT seconds old, its age is rounded to whole seconds. Otherwise each call would
-        return slightly different rates, even without new records. The broker would then send these rates to its web
-        page several times a second.
+        An age of EXACT seconds or more is rounded to whole seconds. Without this, each call would return slightly
+        different rates, and the broker would send them to its web page several times a second.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)

@@ -173,11 +173,10 @@ class ProcessInfo:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """The state of one broker. It contains only what the reader (the user who requests the state) is allowed to see.
+    """The state of one broker, or the part of it that a user may see.
 
-    `missing` contains the name of each incomplete part, and the reason. In the state, such a part is empty or None,
-    or contains less than the broker knows. For example, a state that was read with Kafka's own APIs contains no
-    segments, because these APIs do not return segments.
+    `missing` maps the name of each incomplete part to the reason. For example, Kafka's own APIs do not return
+    segments. A state that was read with these APIs contains no segments, so `missing` contains "segments".
     """
 
     time: int
@@ -199,11 +198,10 @@ class BrokerState:
 
 
 def fields_of(part: Any) -> dict[str, Any]:
-    """Return the fields of `part`, which is an instance of one of the dataclasses of this module.
+    """Return the fields of `part`, an instance of one of the dataclasses of this module.
 
-    A caller can pass this function to `json.dumps` as the argument `default`. `json.dumps` then calls the function
-    for each dataclass instance in a state. A call of `as_json` would take four times as long, because it also
-    copies each list.
+    `json.dumps(state, default=fields_of)` calls this function for each dataclass instance in the state. With
+    `json.dumps(as_json(state))`, the work would take four times as long, because `as_json` also copies each list.
     """
     return {name: getattr(part, name) for name in part.__dataclass_fields__}
 

@@ -99,11 +99,10 @@ class ServerConnection:
         return header, known.decode_prefix(frame, version, position)[0]
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:
-        """Return the frame of a response, as a list of parts.
+        """Return the frame of a response, as a list of parts. `header` is the header of the request.
 
-        `header` is the header of the request. The response has the version of the request, unless the caller passes
-        `version`. For example, a response with the error UNSUPPORTED_VERSION has version 0, because the broker does not
-        support the version of the request.
+        The response has the version of the request, unless the caller passes `version`. For example, if a client sends
+        ApiVersions in a version that the broker does not support, the response has version 0.
         """
         version = header.api_version if version is None else version
         answer = ResponseHeader(correlation_id=header.correlation_id)

@@ -1,10 +1,11 @@
 """Subscriptions and assignments: the bytes that consumers exchange through the group coordinator.
 
-In a classic group, the members send data to each other through the coordinator, which does not decode this
-data. If the protocol type of the group is "consumer", there are two kinds of data. A *subscription* contains
-the topics that a member wants to read. Each member sends it in JoinGroup, and the coordinator sends all
-subscriptions to the leader of the group. An *assignment* contains the partitions that a member gets. The leader
-sends the assignments of all members in SyncGroup, and the coordinator sends each member its own assignment.
+In a classic group, the members send data to each other through the coordinator, which does not decode the data. If
+the protocol type of the group is "consumer", there are two kinds of data:
+- A *subscription* contains the topics that a member wants to read. Each member sends its subscription in JoinGroup. The
+  coordinator sends all subscriptions to one member, the leader of the group.
+- An *assignment* contains the partitions that a member gets. The leader sends the assignments of all members in
+  SyncGroup. The coordinator sends each member its own assignment.
 
 Subscriptions and assignments begin with a version:
     int16 version   fields

@@ -201,9 +201,8 @@ class KafkaError(HmbError):
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         """Store the code and the message. If `message` is None, the error has the standard message of its code.
 
-        If `message` has more than LONGEST_MESSAGE characters, the error keeps only the start and the end of the
-        message. A message can be very long, because it can quote a name from the request. The error must fit into a
-        response, where a string has at most 32,767 bytes.
+        If `message` has more than LONGEST_MESSAGE characters, the error keeps only its start and its end. For example,
+        a message can quote a long name from the request. A string in a response has at most 32,767 bytes.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)

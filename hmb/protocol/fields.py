@@ -7,10 +7,12 @@ Each line declares the type of one field. It can also set the versions that have
 In a Produce request, `transactional_id` is a string that exists from version 3 on. The string may be null, and null is
 its default value. `topic_data` is an array of structs, which all versions have.
 
-Each function of this module returns a `Field`. For a given version of the message, the method `Field.codec` returns the
-codec of the field: the functions that encode and decode its value. For example, the codec of `t.int16()` encodes the
-value 5 as `00 05` in all versions. The codec of `t.string()` encodes "a" as `00 01 61`, which is a length of two bytes
-and the text. Flexible versions store the length plus one as a varint, so they encode "a" as `02 61`.
+A function such as `t.int16()` returns a `Field`. The method `Field.codec` returns the field's codec for one version of
+the message: a function that encodes the value, and a function that decodes it.
+
+For example, the codec of `t.int16()` encodes the value 5 as `00 05` in all versions. The codec of `t.string()` encodes
+"a" as `00 01 61`: the length 1 in two bytes, and then the text. In flexible versions, it encodes "a" as `02 61`: the
+length plus one as a varint, and then the text.
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md).
 """

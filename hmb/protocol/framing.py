@@ -30,11 +30,11 @@ LENGTH_SIZE = _SIZE.size  # 4 bytes: the length before each message
 TLS_HANDSHAKE = b"\x16\x03"  # the first bytes of a connection with TLS
 TLS_HINT = "; it looks like a TLS handshake, but this listener has no TLS: connect without TLS, or to another port"
 CHUNK = 1 << 20  # bytes; the broker reads a larger request in chunks of this size
-# The largest response (bytes) that the client reads in one piece. The client reads a larger response in chunks, into
-# new memory from the operating system. One piece is faster, because the C library can use the memory of an earlier
-# response again. A usual Fetch response contains 1 MiB of records and a few other fields. The limit is 2 MiB, so that
-# the client reads usual Fetch responses in one piece. A consumer of Arrow batches needs a quarter less time with this
-# limit than with 1 MiB (measured in a program that has imported pandas).
+# The client reads a response of at most this size (bytes) in one piece. It reads a larger response in chunks, into new
+# memory from the operating system. One piece is faster, because the C library can use the memory of an earlier response
+# again. A usual Fetch response contains 1 MiB of records and a few other fields, so a limit of 1 MiB would be too
+# small. With 2 MiB, a consumer of Arrow batches takes a quarter less time (measured in a program that has imported
+# pandas).
 LARGE_RESPONSE = 2 * CHUNK
 Reserve: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 
@@ -44,10 +44,10 @@ def _reserve_nothing(size: int) -> None:
 
 
 class Stream(Protocol):
-    """An object from which bytes can be read: a file, `socket.makefile("rb")`, or an io.BytesIO.
+    """An object from which bytes can be read, such as a binary file, `socket.makefile("rb")` or an io.BytesIO.
 
-    At the end of the stream, `read` returns an empty byte string. A socket with a time limit can also return None, if
-    no bytes arrive in time. The functions of this module then behave as if the stream had ended.
+    At the end of the stream, `read` returns an empty byte string. With a time limit, the methods can also return
+    None if no bytes arrive in time. The functions of this module treat None like the end of the stream.
     """
 
     def read(self, size: int, /) -> bytes | None: ...
@@ -82,11 +82,12 @@ def read_size(stream: Stream, max_size: int) -> int | None:
 
 
 def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing, *, large: int = CHUNK) -> memoryview:
-    """Return the message in a frame. `size` is the length of the message, which `read_size` has returned.
+    """Return the message in a frame. `size` is the length in bytes that `read_size` has returned.
 
-    If the message has more than `large` bytes, the function reads it in chunks. Before it reads a chunk or a whole
-    message, it calls `reserve` with the number of bytes. The broker uses `reserve` to wait until it has enough memory.
     Raises ProtocolError if the stream ends before the end of the message.
+
+    If `size` is greater than `large`, the function reads the message in chunks. Before it reads a chunk or a whole
+    message, it calls `reserve` with the number of bytes. The broker's `reserve` waits until it has enough memory.
     """
     if size > large:
         return _read_large(stream, size, reserve)
@@ -98,11 +99,13 @@ def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing, *,
 
 
 def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
-    """Read a large message into memory that comes directly from the operating system (mmap).
+    """Read a message in chunks, into memory that comes directly from the operating system (mmap).
 
-    The operating system provides a page of this memory only when bytes are written to the page. When the last
-    memoryview of the message is deleted, all of this memory is free again. A `bytearray` has two disadvantages. Python
-    copies a `bytearray` when it grows. After it is deleted, the C library may keep a part of its memory.
+    Call `reserve` before each chunk. Raises ProtocolError if the stream ends before the end of the message.
+
+    The operating system provides a page of the memory only when bytes are written to it. All pages are free again
+    when the last memoryview of the message is deleted. Python would copy a `bytearray` when it grows, and the C
+    library could keep its memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

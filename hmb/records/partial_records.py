@@ -1,10 +1,11 @@
 """Partial records: only the offset and the timestamp of a record, and whether the record has a key.
 
-A broker usually stores batches without decoding their records. But it has to read the records in two cases.
-First, some settings of a topic require a check of each record (storage/batches/validation.py). Second, the
-broker may have to find the record with a certain timestamp inside a batch (storage/batches/time_search.py). In
-both cases, the broker does not need the values of the records. `partial_records` does not copy the values,
-because this could take much memory: a compressed batch of one kilobyte may contain a value of 32 MB.
+A broker reads partial records for two purposes. It checks each record, if the settings of the topic require this
+(storage/batches/validation.py). It also finds the first record at or after a certain time in a batch
+(storage/batches/time_search.py).
+
+The function `partial_records` does not copy the values of the records, because values can be large. For example,
+a compressed batch of one kilobyte may contain a value of 32 MB.
 
 Source: Kafka's `PartialDefaultRecord`.
 """

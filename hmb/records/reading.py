@@ -67,9 +67,9 @@ def first_batch(buffer: Buffer) -> Batch | None:
 def stored_offset(batch: Batch) -> int:
     """Return the offset in the first bytes of a batch or message. Do not decompress anything.
 
-    A record batch begins with the offset of its first record. A wrapper (a compressed message that contains other
-    messages) begins with the offset of its last message. To find the first offset, `base_offset` must decompress
-    the wrapper, so it is slower than this function.
+    A record batch stores the offset of its first record. A wrapper (a compressed message set) stores the offset of
+    its last message. The property `base_offset` is slower, because it decompresses a wrapper to find the first
+    offset.
     """
     return batch.base_offset if isinstance(batch, RecordBatch) else batch.offset
 

@@ -1,9 +1,10 @@
 """Variable-length integers (varints) inside records: small numbers take only one byte (KIP-98).
 
-Each byte of a varint contains seven bits of the number, and the first byte contains the lowest seven bits. The
-high bit of a byte is set if another byte follows. In a negative 64-bit number, the highest bits are all set, so
-even -1 would need ten bytes. The *zigzag* rule therefore stores the sign in the lowest bit: 0, -1, 1, -2 become
-0, 1, 2, 3. For example, the zigzag rule turns 100 into 200, and the varint of 200 has the two bytes `c8 01`.
+Each byte of a varint contains seven bits of the number. The first byte contains the lowest seven bits. The high
+bit of a byte is set if another byte follows. For example, 200 has the two bytes `c8 01`.
+
+A negative 64-bit number has its highest bit set, so even -1 would take ten bytes. The *zigzag* rule therefore
+stores the sign in the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For example, 100 becomes 200.
 
 The varints in records have the same encoding as the varints in requests (`hmb.protocol.primitives`), but speed is more
 important: a record has at least six varints, and a batch has thousands of records. This module is therefore faster: it

@@ -77,11 +77,11 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """The reader of a batch query with the option pushFilters. Spark can pass the filters of the query to this reader.
+    """The reader of a batch query with the option pushFilters. Spark can pass the query's filters to this reader.
 
-    If a reader has the method `pushFilters`, Spark needs the setting `spark.sql.python.filterPushdown.enabled`.
-    Without this setting, Spark raises an error. The method is therefore not in `BatchReader`, so that queries
-    without the option pushFilters do not need the setting.
+    If a reader has the method `pushFilters`, Spark raises an error unless `spark.sql.python.filterPushdown.enabled`
+    is true. The class `BatchReader` does not have the method. Queries without the option pushFilters therefore do
+    not need this setting.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:

@@ -122,12 +122,12 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
-    A *run* is a folder of Parquet files, which contains one range of offsets of each partition. The function writes
-    and commits one run after another. A run has at most about `records_per_run` records. It can have a few more,
-    because it reads at least one offset of each partition that has unread offsets.
+    A *run* is a folder of Parquet files with one range of offsets of each partition. The function writes and
+    commits one run after another. A run has about `records_per_run` offsets at most. It can have a few more,
+    because it contains at least one offset of each partition that has unread offsets.
 
-    After each commit, the function calls `on_commit(run, remaining)`. `remaining` is the number of offsets that are
-    not loaded yet. `options` are further options of the data source.
+    After each commit, the function calls `on_commit(run, remaining)`. The number `remaining` counts the offsets
+    that are not loaded yet. `options` contains further options of the data source.
 
     Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """

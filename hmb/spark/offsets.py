@@ -62,11 +62,11 @@ class TopicDeleted(KafkaError):
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
-    """Call `action`. After a temporary error, for example while a broker restarts, call `action` again.
+    """Call `action`, and return its result. After a temporary error, call `action` again.
 
-    The function also calls `action` again after the error `TopicDeleted`. The next call looks up the partitions
-    again, and no longer finds the deleted topic. The option kafka.default.api.timeout.ms limits how long the
-    function retries. After this time, it raises the last error.
+    The option kafka.default.api.timeout.ms limits how long the function retries. It then raises the last error. An
+    unknown topic is a permanent error, which the function raises at once. But it retries after `TopicDeleted`,
+    because the next call looks up the partitions without the deleted topic.
     """
 
     def retry_for(error: ConnectionFailed | KafkaError) -> float:
@@ -147,13 +147,14 @@ def resolve(
 ) -> Offsets:
     """Return the offset that `bound` means in each partition. `bound` is the start or the end of a query.
 
-    - `bound` can be a time. It then means the first record at or after this time. A partition may have no such
-      record. If `if_no_record` is "error", the function then raises ValueError. If it is "latest", the function
-      returns the end offset of the partition.
-    - `bound` can contain a value for each partition. It must then name exactly the partitions in `partitions`.
+    - A time means the first record at or after this time. If a partition has no such record, the result depends on
+      `if_no_record`. For "error", the function raises ValueError. For "latest", it returns the partition's end
+      offset.
+    - If `bound` contains a value for each partition, it must name exactly the partitions in `partitions`.
       Otherwise, the function raises ValueError.
-    - `side` is "starting" if `bound` is the start of the query, and "ending" if `bound` is its end. Error messages
-      use `side` to name the wrong option, for example "startingOffsets".
+
+    `side` is "starting" for the start of the query, and "ending" for its end. Error messages use it to name the
+    wrong option, for example "startingOffsets".
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

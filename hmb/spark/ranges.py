@@ -12,12 +12,13 @@ The ranges contain 400 offsets in total, so each of four tasks should read about
 therefore divided into three ranges: [0, 100), [100, 200) and [200, 300). The second range has only 100 offsets,
 so it is not divided.
 
-A streaming query reads its records in steps, which are called triggers. The option `maxOffsetsPerTrigger`
-limits how many offsets one trigger reads. The backlog of a partition is the number of offsets that the query
-has not read yet. A partition with a larger backlog gets a larger part of the limit. For example, the limit is
-100, and two partitions have backlogs of 300 and 100 offsets. The trigger then reads 75 offsets of the first
-partition and 25 of the second. If a partition has a backlog, the trigger always reads at least one of its
-offsets.
+A streaming query reads its records in steps, which are called triggers. The option `maxOffsetsPerTrigger` limits
+how many offsets one trigger reads. The *backlog* of a partition is the number of offsets that the query has not
+read yet. A partition with a larger backlog gets a larger part of the limit, and each backlog gets at least one
+offset.
+
+For example, `maxOffsetsPerTrigger` is 100, and two partitions have backlogs of 300 and 100 offsets. The trigger
+reads 75 offsets of the first partition and 25 of the second.
 """
 
 from __future__ import annotations
@@ -87,18 +88,19 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     """Return the end offset of each partition for a trigger that reads about `most` offsets in all.
 
     `start` contains the next offset to read in each partition, and `end` contains the log end offsets. The trigger
-    reads at least one offset of each partition that has unread offsets, so it can read a few more than `most`. If
-    the log end offset of a partition is below the next offset to read, records were lost. The function then returns
-    the log end offset of this partition, and the caller reports the loss.
+    can read a few more offsets than `most`, because it reads at least one offset of each partition that has unread
+    offsets.
+
+    If the log end offset of a partition is below the next offset to read, records were lost. The function returns
+    this log end offset, and the caller reports the loss.
     """
     backlog = {partition: max(0, end[partition] - start[partition]) for partition in end}
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # Suppose that a trigger reads at most 100 offsets, and two partitions have 1 and 1,000 unread records. The share of
-    # the small partition would be 1 * 100 // 1001 = 0, so the query might never read its record. To prevent this, a
-    # trigger reads at least one record of each partition that has unread records. Spark's Kafka connector does the
-    # same.
+    # For example, a trigger should read 100 offsets, and two partitions have 1 and 1,000 unread offsets. The share of
+    # the small partition would be 1 * 100 // 1001 = 0, so the query might never read its record. The trigger therefore
+    # reads at least one offset of each partition that has unread offsets, as in Spark's Kafka connector.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

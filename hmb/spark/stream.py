@@ -20,13 +20,13 @@ Spark stores the offsets that the query has read, so the reader itself stores li
   backlog is smaller than minOffsetsPerTrigger, the reader waits. When maxTriggerDelay has passed since the
   stored time, it reads the backlog anyway.
 
-A streaming query reads a new partition from the start of its log. It stops reading a partition that is deleted.
-In some cases, the query cannot read all records. The reader then reports data loss (DataLossError of the module
-`tasks`):
-- A partition is deleted.
+A streaming query reads a new partition from the start of its log, and stops reading a deleted partition. In these
+cases, the query cannot read all records, and the reader reports data loss (DataLossError of the module `tasks`):
+- A partition was deleted.
 - The log of a new partition does not start at offset 0.
-- The query must continue at an offset below the log start offset. The records at this offset have been deleted.
-- The query must continue at an offset above the log end offset. The topic has been deleted and created again.
+- The next offset of the query is below the log start offset. The records there have been deleted.
+- The next offset of the query is above the log end offset. The topic was deleted and created again.
+- The topic id changes while the query runs. The topic was deleted and created again.
 
 With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to
 99 of a topic. The topic is deleted and created again, and now contains 10 records. The new log is shorter than the
@@ -249,12 +249,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
         """Return the offset of each partition at which the next batch begins.
 
-        `before` contains the offsets at which the previous batch ended. `end` contains the offsets at which the next
-        batch will end. The next batch begins at the offsets in `before`. A partition that is only in `end` is new.
-        There, the batch begins at the log start offset.
+        `before` contains the offsets at which the previous batch ended, and the next batch begins there. `end` contains
+        the offsets at which the next batch will end. A partition that is only in `end` is new. The batch reads a new
+        partition from its log start offset.
 
-        The method reports data loss if a partition was deleted. It also does so if the log of a new partition does not
-        start at offset 0.
+        The method reports data loss if a partition was deleted, or if the log of a new partition does not start at
+        offset 0.
         """
         deleted = sorted(set(before) - set(end))
         if deleted:

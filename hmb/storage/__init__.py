@@ -28,15 +28,15 @@ this position until it finds the batch that contains offset 8,100. The kernel th
 batch on.
 
 Three rules keep the records safe:
-- The log never uses the offset of a synced record again for another record. The *recovery point* is an offset: all
-  records below it are synced. When the broker starts, it may cut damaged batches off the end of a log, but it never
-  cuts off records below the recovery point.
-- A record is safely on disk only after a sync of its log. If a sync fails, the kernel may have dropped the bytes
-  that it could not write. A second sync would then succeed, although these bytes are lost. So the broker does not sync
-  this log again, and refuses further appends to it.
+- The log never uses the offset of a synced record again for another record. All records below the *recovery point*, an
+  offset, are synced. When the broker starts, it may cut damaged batches off the end of a log, but it never cuts off
+  records below the recovery point.
+- A record is safely on disk only after a sync of its log. If a sync fails, the kernel may have dropped the bytes that
+  it could not write. A second sync would then succeed, although these bytes are lost. So the broker does not sync this
+  log again, and refuses further appends to it.
 - When the broker finds damaged bytes, it logs their position. Clients can usually still read the intact batches after
-  the damage. There is one exception: when the broker starts, it may find damage above the recovery point. The log then
-  ends at the damage, and the broker copies the later intact batches to a `.cut` file.
+  the damage. But if a broker starts after a crash and finds damage above the recovery point, the log ends there. If
+  intact batches follow, the broker copies all bytes after the new end to a `.cut` file.
 
 Read the modules of this folder in this order:
 - `segment`            one part of a log: appends batches, and finds the batch that contains an offset

@@ -70,9 +70,9 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        If the log has created new files, the next sync also syncs the directory of the log. Without this, a power cut
-        could remove the new files from the directory. The sync then calls `on_directory_synced` with the active
-        segment and the log's end offset.
+        The first sync, and each sync after the log has created a file, also syncs the log's directory. Otherwise, a
+        power cut could remove new files from the directory. After such a sync, the object calls `on_directory_synced`
+        with the active segment and the log's end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
@@ -101,11 +101,14 @@ class GroupCommit:
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
         """Write all records below `end_offset` to the disk, and wait until they are on disk.
 
-        The method calls `begin` with the recovery point. All records below this offset are already on disk. `begin`
-        returns the files that contain the records from this offset on. `clock` returns the time in ms.
+        The method calls `begin` with the recovery point: all records below this offset are already on disk. `begin`
+        returns the files that contain the later records. `clock` returns the time in ms.
 
-        Raises KAFKA_STORAGE_ERROR if a file cannot be opened or synced. Also raises this error if an earlier sync has
-        failed, or if an append has found that another process has removed a file of the log.
+        Raises KAFKA_STORAGE_ERROR in these cases:
+
+        - A file cannot be opened. A later call can succeed.
+        - This sync or an earlier sync has failed.
+        - The log has found that another process has removed, replaced or cut one of its files.
         """
         with self._lock:
             self.raise_if_failed()
@@ -139,12 +142,12 @@ class GroupCommit:
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
         """Sync the log in a new thread (with `flush`) if the active segment has grown by SYNC_AHEAD bytes.
 
-        The growth is counted from the last time that this method started a thread. `size` is the present size of
-        the active segment in bytes.
+        `size` is the present size of the active segment in bytes. The growth is counted from the last start of such a
+        thread, or from the start of a newer segment. If the last thread is still running, the method does nothing. The
+        caller holds the log's lock.
 
-        When the active segment is full, producers must wait until the whole segment is on disk. This wait is short
-        if most of the bytes are already on disk. If the thread of an earlier call is still running, the method does
-        nothing. The caller holds the log's lock.
+        When a segment is full, producers must wait until all of it is on disk. They wait only for a short time if most
+        of the bytes are already on disk.
         """
         self._synced_ahead = min(self._synced_ahead, size)  # After a roll, the new segment's size begins at 0.
         if self._is_syncing_ahead or size - self._synced_ahead < SYNC_AHEAD:

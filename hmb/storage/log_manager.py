@@ -4,13 +4,13 @@ The data directory has Kafka's layout. The data directory contains a directory `
 the state files of state/checkpoints.py. The broker locks the directory, so that no other broker can use it
 (state/directory_lock.py).
 
-When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start, it removes this
-file. If the file is missing at the start, the broker did not stop properly, and the ends of the logs may be
-damaged. The broker then checks some segments of each log:
-- With a manifest, which is a list of all segments, the broker checks the active segment. It also checks every
-  other segment whose files have changed since the broker wrote them.
-- Without a manifest, the broker checks all segments that end after the log's recovery point.
-- Without a manifest and without a recovery point, the broker checks all segments.
+When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start, it removes this file. If
+the file is missing at the start, the ends of the logs may be damaged. The broker then checks these segments of each
+log:
+- With a manifest (a list of all segments): the active segment, and each other segment whose files have changed since
+  the broker wrote them.
+- Without a manifest: the active segment, and each other segment that ends after the log's recovery point.
+- Without a manifest and without a recovery point: all segments.
 
 For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and 16042, and the recovery point on disk
 is 12,000. With a manifest, the broker checks only the active segment, 16042. Without a manifest, it checks the segments
@@ -286,11 +286,13 @@ class LogManager:
         self._checkpoints.write(points, starts)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Move the log start offsets of logs to the offsets in `starts`. Raises OSError, KafkaError.
+        """Move the log start offsets of logs to the offsets in `starts`, but never to a lower offset.
 
         The method first writes the new offsets to the checkpoint on disk. If the disk is full, the method deletes the
         segments below the new offsets to make room, and writes the checkpoint again. If the write fails for another
         reason, no log start offset changes.
+
+        Raises OSError, KafkaError.
         """
         with self._checkpoint_lock:
             self._raise_if_closed()
@@ -321,9 +323,11 @@ class LogManager:
     def write_state(self, write: Callable[[], None]) -> None:
         """Call `write`, which writes a state file. If the disk is full, delete the reserve file and try again.
 
-        The reserve file occupies a part of the disk. When the broker deletes this file, it has space for its own
-        writes. Raises OSError if the second try fails, or if the first try fails for another reason. Also raises
-        OSError if the manager is closed, or if a user has moved or replaced the data directory.
+        The reserve file only occupies disk space, so its deletion makes room for the broker's own writes. Raises
+        OSError in these cases:
+
+        - The second try fails, or the first try fails for another reason than a full disk.
+        - The manager is closed, or a user has moved, removed or replaced the data directory.
         """
         self._raise_if_closed()
         self.reserve.write(write)
@@ -339,10 +343,10 @@ class LogManager:
                 self.manifest.replace_file(path, checkpoints.offsets_content(offsets))
 
     def close(self, *, crash: bool = False) -> None:
-        """Sync and close all logs, and create the file that marks a proper stop.
+        """Sync and close all logs. If this succeeds, create the file that marks a proper stop.
 
-        If the broker finds this file at its next start, it need not check the logs. A housekeeping thread can still run
-        after `close`, but it changes no file.
+        If the broker finds this file at its next start, it need not check unchanged logs. The method only logs errors.
+        A housekeeping thread can still run after `close`, but it changes no file.
 
         If `crash` is True, the method simulates a crash: it syncs and writes nothing, and the logs refuse appends.
         """

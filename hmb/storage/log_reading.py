@@ -1,10 +1,11 @@
 """Reading a log: which bytes of which segment a fetch returns, and which aborted transactions these bytes contain.
 
-To read a log, a thread first copies the log's offsets and the list of segments. It holds the log's lock only
-during this copy. The functions of this module then read without the lock. Meanwhile, another thread may delete
-or compact a segment. This usually does not disturb the read, because the broker keeps the old files under other
-names for `file.delete.delay.ms`. (If the disk is full, the broker can remove them earlier.) The read takes both
-the records and the aborted transactions from these old files, so they match.
+To read a log, a thread first copies the log's offsets and the list of segments. It holds the log's lock only during
+this copy. The functions of this module then read without the lock.
+
+During a read, another thread may delete or compact a segment. The read usually continues in the old files, because the
+broker keeps them under other names for `file.delete.delay.ms`. (If the disk is full, the broker can remove them
+earlier.) The read takes the records and the aborted transactions from the same old segment, so they match.
 
 If a fetch asks only for committed records, the response contains only records below the last stable offset
 (producer_state.py). The response also lists the aborted transactions of these records (transaction_index.py), and the
@@ -56,16 +57,16 @@ def find_records(
     *,
     committed: bool,
 ) -> FetchDataInfo:
-    """Find the records from `offset` on. Return the region of a file that contains them, but do not read the records.
+    """Find the records from `offset` on, without reading all of them. Return their region of a file.
 
-    The region contains only records below the high watermark. If `committed` is true, it contains only records
-    below the last stable offset. If there are no such records, the result contains no region.
+    The region begins with the batch that contains `offset`, or with the next batch. It has at most `max_bytes`
+    bytes. But if the first batch is larger, the region is exactly this batch.
 
-    The region has at most `max_bytes` bytes. But if the first batch is larger, the region contains exactly this
-    batch.
+    The region contains only records below the high watermark or, if `committed` is True, below the last stable
+    offset. If no such records exist, the result contains no region.
 
-    `segments` begins with the segment that contains `offset`, and ends with the active segment. `active_size` is
-    the size of the active segment in bytes. `offsets` contains the offsets of the log.
+    `segments` begins with the segment that contains `offset`, and ends with the active segment, which has
+    `active_size` bytes. `offsets` contains the offsets of the log. Raises DamagedSegment, OSError.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):

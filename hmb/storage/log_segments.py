@@ -27,11 +27,12 @@ LOGGER = logging.getLogger(__name__)
 class LogSegments:
     """The list of the segments of one log.
 
-    A thread that changes the list must hold the log's lock. A thread that deletes or replaces the files, or closes
-    the log, must hold the log's `cleanup_lock`. A thread can iterate over the segments without a lock, because it
-    iterates over a copy of the list. No other thread can change the list while this copy is made.
+    A thread must hold the log's lock to change the list. A thread must hold the log's `cleanup_lock` to delete or
+    replace files of the log, or to close the log. A thread needs no lock to iterate over the segments, because the
+    iteration uses a copy of the list.
 
     Invariants:
+
     - The list has at least one segment, and the segments are in the order of their base offsets.
     - All records of a segment have smaller offsets than the base offset of the next segment.
     """
@@ -117,14 +118,14 @@ class LogSegments:
         return [entry_of(segment, after) for segment, after in zip(self._segments, next_offsets, strict=True)]
 
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
-        """Return the manifest's entries for the segments of a closed log that ends at `end_offset`. Raises OSError.
+        """Return the manifest's entries for a closed log that ends at `end_offset`. Raises OSError.
 
-        For the active segment, the method creates a new entry. The manifest already has an entry for each older
-        segment. The method changes only two numbers in such an entry: the sizes of the offset index and the time index.
-        They can be out of date, because the broker may have rebuilt a damaged index.
+        For the active segment, the method creates a new entry. An older segment keeps its entry from the manifest, but
+        with the current sizes of the offset index and the time index. The broker may have rebuilt these indexes. An
+        older segment without an entry in the manifest is left out.
 
-        The size of the log file stays as it is in the entry. If another process has changed the file, the broker then
-        notices the difference at its next start.
+        The size of an older segment's log file stays unchanged in the entry. If another process has changed this file,
+        the broker therefore notices the change at its next start.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [

@@ -48,13 +48,13 @@ class OffsetPosition(NamedTuple):
 
 
 class OffsetIndex(SegmentIndex[OffsetPosition]):
-    """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative.
+    """The `.index` file of one segment. Each entry has 8 bytes: a relative offset and a position.
 
     Invariants:
 
     - Each entry has a greater relative offset and a greater position than the entry before it.
-    - No entry has the relative offset 0, because the first batch of a segment gets no entry. If a reader finds
-      zeros, they are therefore not an entry. (Kafka fills the end of an index file with zeros.)
+    - Both numbers of an entry are greater than 0, because the first batch of a segment gets no entry. An entry of
+      zeros is therefore invalid. (Kafka fills the end of an index file with zeros.)
     - `last` is the last entry of the file, or (base offset, 0) if the index is empty.
     """
 

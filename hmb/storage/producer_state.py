@@ -51,10 +51,10 @@ An open transaction may still abort. The records from its start to the end of th
 The *last stable offset* is the first offset of the oldest open transaction, or the high watermark if no
 transaction is open.
 
-After a crash, the broker rebuilds the state of the producers from the batches of the log. To avoid reading all batches,
-it first loads a *snapshot*: a file with an earlier copy of this state. The broker then reads only the later batches.
-The log writes a snapshot when it starts a new segment and when it is closed. The file `<offset>.snapshot` contains the
-state after all batches below `<offset>`:
+A *snapshot* is a file with a copy of the producers' state. After a crash, the broker loads a snapshot, and then
+reads only the later batches of the log to rebuild the current state. The log writes a snapshot when it starts a
+new segment and when it is closed. The file `<offset>.snapshot` contains the state after all batches below
+`<offset>`:
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
@@ -95,9 +95,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids with a counter that begins at 0 and never reaches this limit. But a client can write any
-# producer id up to 2^63 - 1 into a batch. When a broker starts, it sets its counter above the ids in its logs. It
-# ignores ids above this limit, because no broker has assigned them.
+# Brokers assign producer ids with a counter, which begins at 0 and never reaches this limit. But a client can write any
+# producer id up to 2^63 - 1 into a batch. When a broker starts, it sets its counter above all ids in its logs, except
+# ids above this limit.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
@@ -158,8 +158,7 @@ class ProducerState:
 
     Invariants:
 
-    - `_open` contains the first offset of each open transaction. It is sorted by these offsets, so the oldest
-      open transaction comes first.
+    - `_open` contains the first offset of each open transaction. The oldest open transaction comes first.
     - Each producer in `_open` is also in `_producers`.
     - The state keeps at most MAX_IN_FLIGHT batches of each producer, in the order of their offsets. All of them
       have the producer's current epoch.

@@ -64,8 +64,8 @@ class Segment:
 
     - The first `size` bytes of the log file are complete batches. Each batch has greater offsets than the batch
       before it.
-    - The lowest possible offset is `base_offset`. The highest one is `base_offset + MAX_RELATIVE_OFFSET`.
-    - `size` never decreases, and the first `size` bytes never change. Readers therefore need no lock.
+    - All offsets are in the range from `base_offset` to `base_offset + MAX_RELATIVE_OFFSET`, both included.
+    - `size` never decreases, and the first `size` bytes never change.
     - No record has a timestamp greater than `max_timestamp`.
     """
 
@@ -135,9 +135,8 @@ class Segment:
         """Write complete batches to the end of the segment. If OSError is raised, nothing has been appended.
 
         - If the offset index gets a new entry, this entry contains `last_offset_of_first_batch`.
-        - `max_timestamp` contains the greatest timestamp of the batches, and the offset of the record with this
-          timestamp.
-        - `aborted` is a transaction if the batches contain its abort marker. Otherwise, `aborted` is None.
+        - `max_timestamp` is the greatest timestamp of the batches, with the offset of its record.
+        - If the batches contain an ABORT marker, `aborted` is the transaction that this marker ends.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -171,18 +170,16 @@ class Segment:
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return the region of the log file that begins with the batch that contains `offset`.
+        """Return the region of the log file that begins with the first batch that ends at or after `offset`.
 
-        If no batch contains `offset`, the region begins with the next batch. The region never extends beyond `end`, a
-        position in the file. Return None if all batches before `end` have only offsets below `offset`.
+        The region ends at or before the position `end` in the file. Return None if no batch before `end` contains
+        `offset` or a greater offset.
 
-        The region has at most `max_bytes` bytes, so its last batch may be incomplete. The first batch is always
-        complete, even if it is larger than `max_bytes`. Otherwise, a reader with a small `max_bytes` could never read
-        this batch.
+        The region has at most `max_bytes` bytes, so its last batch may be incomplete. But the first batch is always
+        complete, even if it is larger than `max_bytes`. Otherwise, a reader could never read a large batch.
 
-        All offsets before `end` must be below `next_offset`. If the first batch contains a greater or equal offset, the
-        batch is damaged, and the method raises DamagedSegment. It also raises DamagedSegment if it finds other damage
-        during the search, or if the file is missing. Raises OSError if the file cannot be read.
+        Raises DamagedSegment if the log file is missing, or if the search finds damage. For example, the first batch is
+        damaged if its last offset is not below `next_offset`. Raises OSError if the file cannot be read.
         """
         found = self.find(offset, end)
         if found is None:
@@ -221,12 +218,11 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return `(position, batch)` for the batch that contains `offset`, and for each later batch before `end`.
+        """Return `(position, batch)` for the batch that contains `offset`, and each later batch before `end`.
 
-        `end` is a position in the log file. The result may begin a few batches too early. The reason is that the offset
-        index has no entry for most batches, so the method begins at the nearest entry at or before `offset`. If this
-        entry does not match the log, the method rebuilds the indexes and begins at the start of the segment. Raises
-        KafkaError, OSError.
+        `end` is a position in the log file. The result may begin a few batches too early, because it begins at the
+        nearest entry of the offset index at or before `offset`. If this entry does not match the log, the method
+        rebuilds the indexes, and the result begins at the start of the segment. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = headers(self.file, entry.position, end)

@@ -7,12 +7,13 @@ binary search works. A segment's `.timeindex` file contains entries of 12 bytes,
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
-An entry `(t, o)` means that no record up to offset `o` has a timestamp greater than `t`. For example, the
-entries are `(1000, 50)` and `(2000, 120)`, and a client asks for the time 1500. All records up to offset 50 are
-older than 1500, so the broker scans the log from offset 50. The broker adds an entry to the offset index about
-every `index.interval.bytes` bytes. It then also adds an entry to the time index if the segment has a new
-greatest timestamp. When the broker closes the segment, it adds a last entry, unless the index already contains
-the segment's greatest timestamp.
+An entry `(t, o)` means that no record of the segment up to offset `o` has a timestamp greater than `t`. For
+example, the entries are `(1000, 50)` and `(2000, 120)`, and a client asks for the time 1500. All records up to
+offset 50 are older, so the broker scans the log from offset 50.
+
+The broker adds an entry to the offset index about every `index.interval.bytes` bytes. If the segment has a new
+greatest timestamp, it then also adds an entry to the time index. When the broker closes the segment, it adds an
+entry for the greatest timestamp, unless the time index has one.
 
 Source: KIP-33; Kafka's `TimeIndex`.
 """

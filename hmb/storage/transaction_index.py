@@ -166,9 +166,9 @@ class TransactionIndex(IndexFile):
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
     """Return whether `fields` can be the fields of an entry in a transaction index.
 
-    An entry's last offset is the offset of the transaction's marker, and the entries are in the order of the
-    markers. The last offset must therefore be at least `next_offset`. For the first entry, `next_offset` is the
-    segment's base offset. For every other entry, it is the offset after the previous marker.
+    The last offset of an entry is the offset of the transaction's marker. It must be at least `next_offset`,
+    because the entries are in the order of the markers. For the first entry, `next_offset` is the segment's base
+    offset. For every other entry, it is the offset after the previous marker.
     """
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1

@@ -45,10 +45,9 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        # If a fetch waits for an append, `_watchers` contains its watcher. Usually no fetch waits, so most appends do
-        # not take the lock. Suppose that a fetch adds its watcher just after this check. The append does not wake this
-        # fetch. But after a fetch has added its watcher, it reads the log once more before it waits. So it finds the
-        # new records.
+        # Each fetch that waits for an append has a watcher in `_watchers`. Usually no fetch waits, so most appends do
+        # not take the lock. If a fetch adds its watcher just after this check, the append does not wake the fetch. But
+        # the fetch finds the new records, because it reads the log again between adding its watcher and waiting.
         if self._watchers:
             with self._lock:
                 for watcher in self._watchers:

@@ -1,14 +1,14 @@
 """Tools for tests of programs that use Kafka: a broker in the test's process, and fixtures for pytest.
 
-A test of a producer or a consumer needs a broker, and a topic that no other test uses. If HMB is installed, pytest
-loads the module `plugin.py` through the entry point `pytest11`. The plugin offers these fixtures:
-- `hmb_broker`, an embedded broker for the whole test session (`hmb.Broker`)
-- `hmb_secure_broker`, an embedded broker with TLS and the user `alice` (`hmb_secure_broker.security`)
+A test of a producer or a consumer needs a broker, and a topic that no other test uses. If HMB is installed,
+pytest loads the module `plugin.py` through the entry point `pytest11`. The plugin offers these fixtures:
+- `hmb_broker`, a broker in the process of pytest, for the whole test session (`hmb.Broker`)
+- `hmb_secure_broker`, a broker with TLS and the user `alice` (`hmb_secure_broker.security`)
 - `hmb_topic`, the name of a new topic for each test
 - `hmb_group`, a new name of a consumer group for each test
-- `hmb_requests`, the requests that clients have sent to the embedded broker during the test
-- `hmb_faults`, the faults of the embedded broker; they are removed at the end of the test
-- `hmb_clock`, the clock of the embedded broker; a test can move it forward
+- `hmb_requests`, the requests that `hmb_broker` has received from clients during the test
+- `hmb_faults`, the faults of `hmb_broker`; they are removed at the end of the test
+- `hmb_clock`, the clock of `hmb_broker`; a test can move it forward
 - `kafka_bootstrap_servers`, the address to which a client of any library connects
 
 Every start of pytest loads HMB's plugin, even in a project that does not use Kafka. To keep this start fast, the plugin

@@ -139,8 +139,8 @@ class ManualClock:
     ) -> None:
         """Move the clock forward by the sum of the arguments, do all work that becomes due, and then return.
 
-        For example, `advance(hours=1)` moves the clock by one hour. If `expire_members` is true, it also moves the time
-        for the deadlines of group members, so they can expire. By default, these deadlines follow the real time.
+        For example, `advance(hours=1)` moves the clock by one hour. By default, the deadlines of group members follow
+        the real time. If `expire_members` is true, the clock also moves for these deadlines, so members can expire.
 
         Raises ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number
         without a unit, such as `advance(1)`.
@@ -188,11 +188,10 @@ class ManualClock:
         """Return how long (ms) it is until the next deadlines of the brokers that use this clock.
 
         For each broker, the list contains the time until the next timeout of a transaction. If `with_members` is true,
-        it also contains the time until the next deadline of a group member.
+        it also contains the time until the next deadline of a group.
 
-        The list leaves out deadlines that have passed. A broker keeps a deadline until it has done the work for it, for
-        example until it has aborted a transaction. If the work fails, the broker therefore keeps a deadline in the
-        past. `advance` need not wait for such a deadline, because a periodic task of the broker tries the work again.
+        The list leaves out deadlines that have passed. For example, a transaction's deadline has passed, but the broker
+        could not abort the transaction. `advance` need not wait for this deadline, because a periodic task tries again.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:

@@ -7,10 +7,9 @@ original functions, so it does no additional work:
                                                       with a fault:    OSError(ENOSPC), or a wait and the system call
 
 Several brokers can run in one process, and `DiskFaults` replaces the functions that write and sync files for
-all of them. A fault, however, belongs to one broker. When the log writes or syncs a file, each fault therefore
-checks the path of this file. The fault applies only if the file is in the data directory of its broker. A fault
-for one topic applies only to files in the directories of this topic. `DiskFaults` learns the path of the data
-directory when the broker starts for the first time. Before this start, the faults of the broker have no effect.
+all of them. But each fault applies only to files in the data directory of its broker. A fault for one topic
+applies only to files in the directories of this topic. `DiskFaults` knows the path of the data directory only
+after the broker's first start. Before this start, the broker's faults have no effect.
 
 Limits: faults change only writes and syncs of the log's files. Reads never fail: the broker reads most records
 with the system call `sendfile`, which `DiskFaults` does not replace. `DiskFaults` works only on Linux, because
@@ -111,8 +110,7 @@ class DiskFaults:
         - `failing`: each write and each sync fails with an input/output error.
         - `slow`: each write and each sync first waits for `seconds` (a number, or a text such as `500ms`).
 
-        Raises FaultError in three cases: `kind` is unknown, a slow disk has no `seconds`, or another kind has
-        `seconds`.
+        Raises FaultError if an argument is invalid, a slow disk has no `seconds`, or another kind has `seconds`.
         """
         if kind not in DISK_FAULT_KINDS:
             raise FaultError(f"the disk cannot be {kind!r}; possible: {', '.join(DISK_FAULT_KINDS)}")
@@ -128,11 +126,11 @@ class DiskFaults:
         return fault
 
     def remove(self, fault: DiskFault) -> None:
-        """Remove a fault. If the fault is already removed, for example by `clear`, do nothing.
+        """Remove a fault, unless it is already removed, for example by `clear`.
 
-        While the disk is full, the broker refuses records. It checks once a second whether the disk has space again.
-        After this method has removed a fault of the kind `full`, it makes the broker check immediately. The broker then
-        accepts the records of the next test.
+        After a write has failed because the disk is full, the broker refuses records. It checks once a second whether
+        the disk has space again. If `fault` has the kind `full`, this method makes a running broker check immediately.
+        The next test can then write records.
         """
         with CHANGED:
             if fault in ACTIVE:

@@ -251,10 +251,10 @@ class Broker:
             self._server.stop()
 
     def kill(self) -> None:
-        """Stop the broker like `kill -9`: close the connections, sync nothing, and write no marker of a clean stop.
+        """Stop the broker like `kill -9`: close the connections, but sync nothing, as in a crash.
 
-        No appended record is lost, because the operating system later writes it to the disk. Only a power cut could
-        cause a loss. If the broker is not running, do nothing.
+        If the broker is not running, do nothing. No appended record is lost, because the operating system later writes
+        it to the disk. Only a power cut could cause a loss. The broker writes no marker of a clean stop.
 
         A client that sends to a killed broker waits until its own timeout: 5 minutes in librdkafka. To avoid this wait,
         call `restart` soon after `kill`.
@@ -347,8 +347,8 @@ class Broker:
         If the topic does not exist, create it. Each record has the given `key`, `headers` and `timestamp` (ms; None
         means now). Texts are encoded as UTF-8.
 
-        Raises ValueError if `values` is empty, TypeError if an argument has a wrong type, and KafkaError if the topic
-        cannot be created or the log refuses the records.
+        Raises BrokerNotRunning, ValueError without a value, and TypeError for a wrong type. Raises KafkaError if the
+        topic cannot be created, the partition is missing, or the log refuses the records.
         """
         if not values:
             raise ValueError("name at least one value; None is a tombstone")

@@ -142,11 +142,11 @@ class RequestRecord:
     ) -> list[RecordedRequest]:
         """Wait until at least `count` matching requests are recorded, and return all matching requests.
 
-        The keyword arguments in `selection` are those of `RequestRecord.of`: `topic`, `client_id` and `error`. Requests
-        that were recorded before this call count, too. To count only new requests, call `clear` first.
+        `selection` can contain the keyword arguments `topic`, `client_id` and `error` of `RequestRecord.of`. Requests
+        from before this call count, too. To count only new requests, call `clear` first.
 
-        `timeout` is in seconds of real time. Raises RequestsMissing if there are too few requests after this time.
-        Raises NameNotFound if the API or the error is unknown.
+        Raises RequestsMissing if too few requests are recorded after `timeout` seconds of real time. Raises
+        NameNotFound if the API or the error is unknown.
         """
         with self._changed:
             self._changed.wait_for(lambda: len(self.of(api, **selection)) >= count, timeout)

@@ -78,12 +78,12 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> LogToClean | None:
 def _end(log: Log) -> int:
     """Return the end offset for compaction. Compaction can remove only records below this offset.
 
-    The last record of the log must remain. There are two cases:
+    The last record of the log must remain:
 
-    - The last record has a key and a value. Compaction always keeps such a record, because it is the newest one
-      with its key. This function therefore returns the log end offset.
-    - The last record is a tombstone, a control record or a record without a key. Compaction could remove it. This
-      function therefore returns the base offset of the last batch, so that compaction keeps the whole batch.
+    - If the last record has a key and a value, compaction always keeps it, because no newer record has the same
+      key. The result is the log end offset.
+    - If the last record is a tombstone, a control record or a record without a key, compaction could remove it. The
+      result is the base offset of the last batch, so compaction keeps the whole batch.
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset

@@ -20,13 +20,14 @@ EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
 def setting_text(name: str, value: Setting) -> str:
     """Convert the value of a setting into the text that `server.properties` would contain.
 
-    The value can have a unit: it can be a text such as `1h` or `1MiB`, or a `timedelta`. The result has no unit,
-    because the name of the setting shows the unit. For example, `1h` becomes `3600000` for a setting whose name
-    ends with `.ms`.
+    The value can be a text with a unit, such as `1h` or `1MiB`, or a `timedelta`. The result is in the unit of the
+    setting. For example, `1h` becomes `3600000` for a setting whose name ends with `.ms`.
 
-    Raises ConfigError if the setting is a time or a size, and the text has an unknown unit. Raises ConfigError if a
-    duration is too long, or is not a whole number in the unit of the setting. Also raises ConfigError if the value
-    is a `timedelta`, but the setting is not a time.
+    Raises ConfigError in these cases:
+
+    - The setting is a time or a size, and the unit in the text is unknown.
+    - A duration is too long, or is not a whole number in the unit of the setting.
+    - The value is a `timedelta`, but the setting is not a time.
     """
     if isinstance(value, bool):
         return "true" if value else "false"

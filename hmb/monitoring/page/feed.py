@@ -77,18 +77,17 @@ Parts = dict[tuple[Any, ...], Any]
 # The feed sends each segment of a partition separately. So the object that the feed sends for a partition contains all
 # fields of `PartitionInfo` except `segments`.
 PARTITION_FIELDS = [field.name for field in fields(PartitionInfo) if field.name != "segments"]
-# LISTS contains the names of six fields of `BrokerState`. Each of these fields is a list, for example the list of all
-# topics. The feed sends each topic separately, and does the same with the items of the other lists. The object that the
-# feed sends for the broker contains only the remaining fields.
+# The fields of `BrokerState` that are lists of objects, for example the list of all topics. The feed sends each object
+# of these lists separately. It sends the remaining fields together, as one object for the broker.
 LISTS = {"topics", "groups", "transactions", "connections", "requests", "events"}
 BROKER_FIELDS = [field.name for field in fields(BrokerState) if field.name not in LISTS]
 
 
 def parts_of(state: BrokerState) -> Parts:
-    """Divide a state into parts. The feed compares each part with the same part of the previous state.
+    """Divide a state into parts. Return a dict that maps the key of each part to the part.
 
-    Most parts are objects of the state itself, not copies. If a partition has not changed, the `StateCache` puts
-    the same object into the next state. The feed sees that it is the same object, and does not compare its fields.
+    Most parts are objects of the state itself, not copies. If a partition has not changed, the `StateCache` usually
+    puts the same object into the next state. The feed then does not compare the object's fields.
     """
     parts: Parts = {}
     parts[("broker",)] = {name: getattr(state, name) for name in BROKER_FIELDS}

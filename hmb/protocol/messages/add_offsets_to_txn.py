@@ -15,9 +15,10 @@ from hmb.protocol.schema import Request, Response
 class AddOffsetsToTxnRequest(Request, api_key=ApiKey.ADD_OFFSETS_TO_TXN, versions="0-4", flexible="3+"):
     """A producer's request to make the offsets of a consumer group a part of the producer's transaction.
 
-    From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
-    (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. Version 1 has the same
-    layout as version 0.
+    - Version 1 has the same layout as version 0.
+    - From version 2 on, the response can contain the error PRODUCER_FENCED.
+    - Version 3 uses the flexible encoding (KIP-482).
+    - From version 4 on, the response can contain the error TRANSACTION_ABORTABLE.
     """
 
     FIRST_VERSION_OF_FENCED: ClassVar[int] = 2

@@ -13,12 +13,16 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
-    """A request to add partitions to one transaction or to several transactions.
+    """A request to add partitions to transactions.
 
-    Clients send versions 0 to 3, with one transaction. Brokers send version 4 and later, with several transactions.
-    From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
-    (KIP-482). Version 4 adds `verify_only`, which only asks whether the partitions are part of the transaction. From
-    version 5 on, the response can contain the error TRANSACTION_ABORTABLE. Version 1 has the same layout as version 0.
+    Clients send versions 0 to 3, with one transaction. Brokers send versions 4 and 5, with a list of transactions.
+
+    - Version 1 has the same layout as version 0.
+    - From version 2 on, the response can contain the error PRODUCER_FENCED.
+    - Version 3 uses the flexible encoding (KIP-482).
+    - Version 4 adds `verify_only`. If this flag is set, the request only asks whether the transaction contains the
+      partitions.
+    - From version 5 on, the response can contain the error TRANSACTION_ABORTABLE.
     """
 
     FIRST_VERSION_OF_FENCED: ClassVar[int] = 2

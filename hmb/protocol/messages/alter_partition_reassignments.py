@@ -10,10 +10,10 @@ class AlterPartitionReassignmentsRequest(
 ):
     """A request to move partitions. `replicas` contains the ids of the brokers that will store the partition.
 
-    If `replicas` is null, the request cancels a move of the partition that is in progress.
+    If `replicas` is null, the request cancels the current move of the partition.
 
-    Version 1 adds `allow_replication_factor_change`. If this flag is false, the new list of brokers must be as long
-    as the old list.
+    Version 1 adds `allow_replication_factor_change`. If this flag is false, a request must not change the number of
+    brokers that store a partition.
     """
 
     class ReassignableTopic(Struct):

@@ -30,10 +30,10 @@ class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4",
     """The range of versions that the broker supports, for each API.
 
     - Version 1 adds the throttle time.
-    - Version 3 uses the flexible encoding (KIP-482), and adds the features of the cluster in tagged fields. It
-      leaves out supported features whose minimum version is 0, because older clients cannot handle this minimum
-      version.
-    - Version 4 contains these features too.
+    - Version 2 has the same layout as version 1.
+    - Version 3 uses the flexible encoding (KIP-482), and adds the features of the cluster in tagged fields.
+    - Version 4 adds supported features whose minimum version is 0. Older clients cannot handle 0, so version 3
+      leaves out these features.
     """
 
     FIRST_VERSION_OF_LEAST_0: ClassVar[int] = 4

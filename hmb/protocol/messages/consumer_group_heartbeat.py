@@ -19,7 +19,7 @@ class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEART
 
     - To join the group, a member sends the epoch 0.
     - To leave the group, it sends the epoch -1. A static member that will soon return sends -2 instead.
-    - Version 1 adds subscriptions by regular expression. From this version on, the member chooses its own member id
+    - Version 1 adds subscriptions by regular expression. In version 1, the member must choose its own member id
       (KIP-1082).
     """
 

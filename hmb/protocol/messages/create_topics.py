@@ -11,9 +11,11 @@ from hmb.protocol.schema import Request, Response, Struct
 class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):
     """The topics to create.
 
-    Version 1 adds `validate_only`. If this flag is set, the broker checks the request, but creates no topic. From
-    version 4 on, the number of partitions or replicas may be -1, which stands for the broker's default (KIP-464).
-    Version 5 uses the flexible encoding (KIP-482). Versions 2, 3, 6 and 7 change only the response.
+    - Version 1 adds `validate_only`. If this flag is set, the broker checks the request, but creates no topic.
+    - From version 4 on, the number of partitions or replicas of a topic without `assignments` may be -1. This value
+      means the broker's default (KIP-464).
+    - Version 5 uses the flexible encoding (KIP-482).
+    - Versions 2, 3, 6 and 7 change only the response.
     """
 
     FIRST_VERSION_OF_DEFAULTS: ClassVar[int] = 4
@@ -42,10 +44,12 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
 class CreateTopicsResponse(Response, api_key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):
     """An error code for each topic.
 
-    Version 1 adds error messages. Version 2 adds the throttle time. Version 5 uses the flexible encoding (KIP-482) and
-    adds the partitions, replicas and settings of the new topic (KIP-525). From version 6 on, the response can contain
-    the error THROTTLING_QUOTA_EXCEEDED (KIP-599). Version 7 adds topic ids. Versions 3 and 4 have the same layout as
-    version 2.
+    - Version 1 adds error messages.
+    - Version 2 adds the throttle time. Versions 3 and 4 have the same layout.
+    - Version 5 uses the flexible encoding (KIP-482). It adds the settings of the new topic, and its numbers of
+      partitions and replicas (KIP-525).
+    - From version 6 on, the response can contain the error THROTTLING_QUOTA_EXCEEDED (KIP-599).
+    - Version 7 adds topic ids.
     """
 
     FIRST_VERSION_OF_THROTTLING: ClassVar[int] = 6

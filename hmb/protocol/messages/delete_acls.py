@@ -6,10 +6,14 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
-    """The filters that select the ACLs to delete. If a name or a host in a filter is null, it matches every value.
+    """The filters that select the ACLs to delete.
 
-    Version 1 adds the pattern type. It says whether an ACL applies to one resource name, or to all names that begin
-    with a prefix. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource type USER.
+    If the resource name, the principal or the host in a filter is null, it matches every value.
+
+    - Version 1 adds the pattern type. For example, LITERAL selects ACLs for one resource name, and PREFIXED selects
+      ACLs for all names that begin with a prefix.
+    - Version 2 uses the flexible encoding (KIP-482).
+    - Version 3 adds the resource type USER.
     """
 
     class DeleteAclsFilter(Struct):
@@ -27,8 +31,10 @@ class DeleteAclsRequest(Request, api_key=ApiKey.DELETE_ACLS, versions="0-3", fle
 class DeleteAclsResponse(Response, api_key=ApiKey.DELETE_ACLS, versions="0-3", flexible="2+"):
     """For each filter in the request, the ACLs that the broker has deleted.
 
-    Version 1 adds the pattern type. It says whether an ACL applies to one resource name, or to all names that begin
-    with a prefix. Version 2 uses the flexible encoding (KIP-482). Version 3 adds the resource type USER.
+    - Version 1 adds the pattern type of an ACL: whether the ACL applies to one resource name, or to all names that
+      begin with a prefix.
+    - Version 2 uses the flexible encoding (KIP-482).
+    - Version 3 adds the resource type USER.
     """
 
     class DeleteAclsFilterResult(Struct):

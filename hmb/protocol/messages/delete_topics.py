@@ -27,10 +27,12 @@ class DeleteTopicsRequest(Request, api_key=ApiKey.DELETE_TOPICS, versions="0-6",
 class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6", flexible="4+"):
     """An error code for each topic.
 
-    Version 1 adds the throttle time. From version 3 on, the response can contain the error TOPIC_DELETION_DISABLED.
-    Version 4 uses the flexible encoding (KIP-482). Version 5 adds error messages. From version 5 on, the response can
-    contain the error THROTTLING_QUOTA_EXCEEDED (KIP-599). Version 6 adds topic ids. If the broker does not know a
-    requested id, the topic's name is null. Version 2 has the same layout as version 1.
+    - Version 1 adds the throttle time. Version 2 has the same layout.
+    - From version 3 on, the response can contain the error TOPIC_DELETION_DISABLED.
+    - Version 4 uses the flexible encoding (KIP-482).
+    - Version 5 adds error messages. From version 5 on, the response can contain the error THROTTLING_QUOTA_EXCEEDED
+      (KIP-599).
+    - Version 6 adds topic ids. If the broker does not know a requested id, the topic's name is null.
     """
 
     FIRST_VERSION_OF_THROTTLING: ClassVar[int] = 5

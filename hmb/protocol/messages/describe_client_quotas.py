@@ -30,8 +30,8 @@ class DescribeClientQuotasResponse(Response, api_key=ApiKey.DESCRIBE_CLIENT_QUOT
         class EntityData(Struct):
             """One part of an entity that has a quota. For example, an entity can consist of a user and a client-id.
 
-            If `entity_name` is null, the part is the default user, the default client-id or the default ip. For
-            example, the quota of the default user applies to each user who has no quota of their own.
+            If `entity_name` is null, the part means the default for its type. For example, a quota of the default user
+            applies to each user who has no quota of their own.
             """
 
             entity_type: str        = t.string()

@@ -19,10 +19,12 @@ class DescribeGroupsRequest(Request, api_key=ApiKey.DESCRIBE_GROUPS, versions="0
 class DescribeGroupsResponse(Response, api_key=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+"):
     """The state and the members of each group.
 
-    Version 1 adds the throttle time. Version 3 adds the operations that the client is authorized for. Version 4 adds
-    the instance ids of static members. Version 5 uses the flexible encoding (KIP-482). From version 6 on, the broker
-    responds with GROUP_ID_NOT_FOUND and a message if a group does not exist (KIP-1043). Versions 0 to 5 report such a
-    group without an error, in the state Dead.
+    - Version 1 adds the throttle time. Version 2 has the same layout.
+    - Version 3 adds the operations that the client is authorized for.
+    - Version 4 adds the instance ids of static members.
+    - Version 5 uses the flexible encoding (KIP-482).
+    - Version 6 adds an error message. If a group does not exist, the error is GROUP_ID_NOT_FOUND (KIP-1043). In
+      versions 0 to 5, such a group has no error, and its state is Dead.
     """
 
     class DescribedGroup(Struct):

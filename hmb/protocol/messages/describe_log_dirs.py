@@ -20,11 +20,13 @@ class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions
 
 
 class DescribeLogDirsResponse(Response, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
-    """The partitions in each data directory, with their sizes.
+    """The partitions in each data directory, with their sizes in bytes.
 
-    Version 2 uses the flexible encoding (KIP-482). Version 3 adds an error code for the whole response. Version 4 adds
-    the size of the disk and its free space (KIP-827). Version 5 adds a flag that is set if the directory accepts no new
-    partitions (KIP-1066).
+    - Version 1 has the same layout as version 0.
+    - Version 2 uses the flexible encoding (KIP-482).
+    - Version 3 adds an error code for the whole response.
+    - Version 4 adds the size of the disk and its free space (KIP-827).
+    - Version 5 adds `is_cordoned`, which is true if the directory accepts no new partitions (KIP-1066).
     """
 
     class DescribeLogDirsResult(Struct):

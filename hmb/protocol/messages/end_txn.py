@@ -10,10 +10,12 @@ from hmb.protocol.schema import Request, Response
 class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
     """A request to commit or abort the producer's transaction.
 
-    From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
-    (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A producer that uses the
-    newer transaction protocol (KIP-890) sends version 5, and gets a new epoch for each transaction. Version 1 has the
-    same layout as version 0.
+    - Version 1 has the same layout as version 0.
+    - From version 2 on, the response can contain the error PRODUCER_FENCED.
+    - Version 3 uses the flexible encoding (KIP-482).
+    - From version 4 on, the response can contain the error TRANSACTION_ABORTABLE.
+    - A producer with the newer transaction protocol (KIP-890) sends version 5, and gets a new epoch for each
+      transaction.
     """
 
     FIRST_VERSION_OF_FENCED: ClassVar[int] = 2
@@ -27,9 +29,8 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
 class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
     """Success, or an error code.
 
-    Success means that the coordinator has stored the decision to commit or abort, and that this decision is final.
-    After the response, the partitions get their COMMIT or ABORT markers. Consumers see the outcome when they read these
-    markers.
+    Success means that the coordinator has stored the decision to commit or abort, and that the decision is final.
+    The partitions may get their COMMIT or ABORT markers later. A consumer sees the outcome when it reads a marker.
 
     Version 3 uses the flexible encoding (KIP-482). Version 5 adds the producer id and epoch for the next transaction.
     """

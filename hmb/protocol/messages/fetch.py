@@ -22,22 +22,19 @@ from hmb.protocol.schema import Request, Response, Struct
 class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     """A request for records. It contains partitions, and for each partition the offset at which to begin.
 
-    The version of the request determines the format of the records in the response. Versions 0 and 1 use message
-    format 0, versions 2 and 3 use message format 1, and all later versions use record batches. The fields of the
-    request change in these versions:
+    The version determines the format of the records in the response. Versions 0 and 1 ask for message format 0,
+    versions 2 and 3 for message format 1, and all later versions for record batches.
 
-    - Version 3 adds a limit in bytes for the whole response. The broker adds the records of one partition after the
-      other, in the order of the request, until the response reaches this limit (KIP-74).
+    - Version 3 adds a limit in bytes for the whole response. The broker reads the partitions in the order of the
+      request until the response reaches the limit (KIP-74).
     - Version 4 adds the isolation level.
     - Version 5 adds the log start offset of a follower.
     - Version 7 adds fetch sessions.
     - Version 9 adds leader epochs (KIP-320).
-    - Version 10 has no new fields, but the response may contain records that are compressed with zstd.
-    - Version 11 adds the client's rack. The broker can then tell the client to read from a replica near this rack
-      (KIP-392).
-    - Version 12 uses the flexible encoding (KIP-482). It also adds the leader epoch of the last record that the
-      client has fetched. With this epoch, the broker finds out whether the client has read records that the
-      broker's log does not contain.
+    - From version 10 on, the response may contain records that are compressed with zstd.
+    - Version 11 adds the client's rack. A Kafka broker can then name a nearby replica to read from (KIP-392).
+    - Version 12 uses the flexible encoding (KIP-482). It adds the leader epoch of the last record that the client has
+      fetched. With this epoch, the broker finds out whether the client has records that the broker's log lacks.
     - Version 13 replaces topic names with topic ids.
     - Version 15 replaces `replica_id` with `replica_state` (KIP-903).
     - Versions 17 and 18 add fields for followers.
@@ -89,18 +86,16 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
 
 
 class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="12+"):
-    """The records of each partition, and the offsets at which the partition's log starts and ends.
-
-    The response changes in these versions:
+    """The records of each partition, and the partition's high watermark.
 
     - Version 1 adds the throttle time.
     - Version 4 adds the last stable offset and the aborted transactions.
     - Version 5 adds the log start offset.
     - Version 7 adds fetch sessions, and an error code for the whole response.
     - Version 11 adds the id of a replica near the client, from which the client should read.
-    - Version 12 uses the flexible encoding (KIP-482). It also adds the current leader of a partition, and the field
-      `diverging_epoch`. If the client has read records that the broker's log does not contain, this field contains
-      the offset at which these records begin.
+    - Version 12 uses the flexible encoding (KIP-482). It adds the current leader of a partition, and the field
+      `diverging_epoch`. The broker sets this field if the client has records that the broker's log lacks. It
+      contains a leader epoch, and the offset at which this epoch ends in the broker's log.
     - Version 13 replaces topic names with topic ids.
     - Version 16 adds the leader's address (KIP-951).
 

@@ -10,10 +10,13 @@ from hmb.protocol.schema import Request, Response, Struct
 class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
     """A request for the coordinators of groups or transactional ids. Each requested id is called a key.
 
-    Versions 0 to 3 contain one key. In version 0, it is a group id. Version 1 adds `key_type`, so that the key can
-    also be a transactional id. Version 3 uses the flexible encoding (KIP-482). Version 4 replaces the key by a list
-    of keys (KIP-699). From version 6 on, a key can also belong to a share group (KIP-932). Versions 2 and 5 each
-    have the same layout as the version before.
+    - Version 0 contains one key, a group id.
+    - Version 1 adds `key_type`, so that the key can be a transactional id instead.
+    - Version 3 uses the flexible encoding (KIP-482).
+    - Version 4 replaces the key by a list of keys (KIP-699).
+    - From version 6 on, a key can belong to a share group (KIP-932).
+
+    Versions 2 and 5 each have the same layout as the version before.
     """
 
     FIRST_VERSION_OF_SHARE: ClassVar[int] = 6
@@ -26,9 +29,12 @@ class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions=
 class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
     """The address of the broker that coordinates each requested id (key).
 
-    Version 1 adds the throttle time and an error message. Version 3 uses the flexible encoding (KIP-482). Versions 0 to
-    3 contain one coordinator. Version 4 contains one coordinator for each key. Each version that is not named here has
-    the same layout as the version before it.
+    - Versions 0 to 3 contain one coordinator.
+    - Version 1 adds the throttle time and an error message.
+    - Version 3 uses the flexible encoding (KIP-482).
+    - From version 4 on, the response contains one coordinator for each key.
+
+    Versions 2, 5 and 6 each have the same layout as the version before.
     """
 
     class Coordinator(Struct):

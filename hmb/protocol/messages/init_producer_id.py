@@ -15,10 +15,14 @@ from hmb.protocol.schema import Request, Response
 class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+"):
     """A request for a producer id and an epoch.
 
-    Version 2 uses the flexible encoding (KIP-482). Version 3 adds the current producer id and epoch, which a producer
-    sends when it continues after an error (KIP-360). From version 4 on, the response can contain the error
-    PRODUCER_FENCED, and from version 5 on also the error TRANSACTION_ABORTABLE. Version 1 has the same layout as
-    version 0. Version 6 is not yet stable in Kafka 4.3, so HMB does not support it.
+    - Version 1 has the same layout as version 0.
+    - Version 2 uses the flexible encoding (KIP-482).
+    - Version 3 adds the current producer id and epoch. A producer sends them when it continues after an error
+      (KIP-360).
+    - From version 4 on, the response can contain the error PRODUCER_FENCED.
+    - From version 5 on, the response can contain the error TRANSACTION_ABORTABLE.
+
+    Version 6 is not yet stable in Kafka 4.3, so HMB does not support it.
     """
 
     FIRST_VERSION_OF_FENCED: ClassVar[int] = 4

@@ -17,11 +17,14 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 
     The request lists the assignment strategies ("protocols") of the member, the preferred strategy first.
 
-    Version 1 adds a time limit for the rebalance (KIP-62). In version 0, the session timeout is also the time limit for
-    the rebalance. From version 4 on, a new member must send JoinGroup twice: the first response contains its member id,
-    and the second request contains this id (KIP-394). Version 5 adds `group_instance_id`, the id of a static member
-    (KIP-345). Version 6 uses the flexible encoding (KIP-482). Version 8 adds the reason why the member joins. The
-    broker logs the reason (KIP-800). Versions 2, 3, 7 and 9 each have the same layout as the version before.
+    - Version 1 adds a time limit for the rebalance (KIP-62). In version 0, the session timeout is this limit.
+    - From version 4 on, a new member must send JoinGroup twice, except a static member. The first response contains
+      its member id, and the second request contains this id (KIP-394).
+    - Version 5 adds `group_instance_id`, the id of a static member (KIP-345).
+    - Version 6 uses the flexible encoding (KIP-482).
+    - Version 8 adds the reason why the member joins, which the broker logs (KIP-800).
+
+    Versions 2, 3, 7 and 9 each have the same layout as the version before.
     """
 
     FIRST_VERSION_OF_REQUIRED_IDS: ClassVar[int] = 4

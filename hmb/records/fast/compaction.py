@@ -46,11 +46,11 @@ _MAX_DELTA_SIZE = 5  # bytes, enough for a timestamp delta of half a year
 
 
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:
-    """Return the keys of all records in a batch, or None if the batch is not plain.
+    """Return the keys of all records in a batch, or None if this fast function cannot decode the batch.
 
-    In a plain batch, all keys and records are short (see the docstring of the module). `data` contains the uncompressed
-    records of the batch, and `count` is their number. The batch must still have all its records: no earlier compaction
-    has removed a record from it.
+    `data` contains the uncompressed records of the batch, and `count` is their number. The batch must still contain
+    all records that the producer put into it. The function decodes only plain batches, whose keys and records are
+    short (see the docstring of the module).
     """
     if count > _MAX_RECORDS:
         return None

@@ -16,9 +16,9 @@ from hmb.records.batch import RecordBatch
 
 NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
-# A record begins with its length, a varint whose lowest bit is the sign. If the first byte is odd, the length is
-# negative, so the record is damaged. For each odd first byte, the two tables below contain NEVER. A decoder that adds
-# NEVER to the start of the record gets an end far below 0, and notices the damage.
+# A record begins with its length, a varint. An odd first byte means a negative length, so the record is damaged. For an
+# odd first byte, the tables END_AFTER_ONE and END_AFTER_TWO contain NEVER. If a decoder adds NEVER to the start of a
+# record, the end is far below 0, and the decoder notices the damage.
 NEVER = -INT64_MAX
 # A record begins with its length, a varint. If this varint has one byte, the byte is twice the length (zigzag
 # encoding). For example, the byte 20 means a length of 10. END_AFTER_ONE[20] is 11, the size of the whole record: one

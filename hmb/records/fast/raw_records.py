@@ -19,9 +19,9 @@ from hmb.records.batch import RecordBatch
 from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.varint import VarintError, read_varint
 
-# The timestamp of a record must not be less than OLDEST (ms). A record stores the difference between its timestamp and
-# the base timestamp of the batch. Compaction can change the base timestamp, and then computes the difference again. If
-# a timestamp is less than OLDEST, the difference can be too large for an int64.
+# The timestamp of a record (ms) must not be less than OLDEST. A record stores its timestamp as a difference to the base
+# timestamp of its batch. Compaction can set a new base timestamp, and computes a new difference. For a timestamp below
+# OLDEST, the new difference may be too large for an int64.
 OLDEST = -(1 << 62)
 
 
@@ -48,11 +48,13 @@ class RawRecord(NamedTuple):
 def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[RawRecord]:
     """Yield the records of a batch, starting with record number `first`. The first record has the number 0.
 
-    `data` contains the uncompressed records. A broker usually appends a batch without decoding its records. So the
-    log can contain records with wrong lengths or deltas.
+    `data` contains the uncompressed records. A broker usually appends a batch without decoding them, so they can be
+    damaged. Raises INVALID_RECORD in these cases:
 
-    Raises INVALID_RECORD if a record cannot be decoded, or if its offset or timestamp is outside the allowed range.
-    Also raises INVALID_RECORD if the last record does not end at the end of `data`.
+    - A record cannot be decoded.
+    - The offsets do not increase, or exceed the batch's last offset.
+    - A timestamp (ms) is below OLDEST or above INT64_MAX.
+    - The last record does not end at the end of `data`.
     """
     previous_delta, data_end, new = first - 1, len(data), tuple.__new__
     base_offset, last_delta, base_timestamp = batch.base_offset, batch.last_offset_delta, batch.base_timestamp

@@ -13,15 +13,13 @@ Down-conversion computes a new CRC for each record. If a batch were damaged, the
 broker checks each batch before the conversion, and sends only the messages before a damaged batch. The client's next
 Fetch request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 
-Down-conversion decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory that a
-conversion needs:
-- The conversion reads the batches twice. The first pass only computes the total size of the messages, because a
-  response contains this size before the messages. The second pass runs while the broker sends the response. This pass
-  keeps only the messages of one batch in memory.
-- The messages of one response have at most as many bytes as the client requested. The response may end with only some
-  messages of a batch.
-- From one batch, the conversion creates at most BATCH_SIZE bytes of messages. The client's next Fetch request continues
-  after these messages.
+Down-conversion decompresses batches, so a few kilobytes can become gigabytes. Three rules limit the memory:
+- The broker reads the batches twice. The first pass only computes the total size of the messages, because a response
+  contains this size before the messages. The second pass runs while the broker sends the response, and keeps only the
+  messages of one batch in memory.
+- The messages of a response have at most as many bytes as the client requested. Only the first message can be larger.
+- The messages from one batch have at most BATCH_SIZE bytes, except if the first message of the response is larger. The
+  client's next Fetch request continues after these messages.
 
 The limit in a Fetch request applies to the converted messages, not to the batches in the log. For example, a client of
 Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB. The response contains all
@@ -126,10 +124,12 @@ class DownConversion:
     def _measure_run(self, run: _Run, room: int) -> int:
         """Add the sizes of a run's messages (see `_Run`) to `self.size`. Stop at the first message that does not fit.
 
-        `room` is the number of bytes that are still free in the response. Return how many bytes are free after these
-        messages, or -1 if a message does not fit. A message does not fit if it needs more than the free bytes. It also
-        does not fit if the converted messages of one batch would be larger than BATCH_SIZE. The first message of a
-        response always fits.
+        `room` is the number of bytes that are still free in the response. Return how many bytes are free after the
+        added messages, or -1 if a message does not fit. The first message of a response always fits. Other messages do
+        not fit in two cases:
+
+        - The message needs more than the free bytes.
+        - The converted messages of one batch would be larger than BATCH_SIZE.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
@@ -183,11 +183,10 @@ class DownConversion:
         raise corrupt_message(f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the bytes of the first messages of one run (see `_Run`), at most `size` bytes, as a list of parts.
+        """Return the first messages of a run (see `_Run`): at most `size` bytes, as a list of parts.
 
-        Usually the list has only one part: the bytes of all messages. If a converted message is larger than BATCH_SIZE,
-        its key and its value are separate parts of the list. The function then does not have to copy the large key or
-        value.
+        Usually, one part contains all these messages. But if a converted message is larger than BATCH_SIZE, its key and
+        its value are separate parts, so that the function does not copy them.
         """
         if run.is_old:
             return [run.view[:size]]

@@ -10,17 +10,16 @@ Each message has its own offset, CRC and attributes, big endian. A message set i
         int32  key length (-1: null), key
         int32  value length (-1: null), value
 
-A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set. The
-messages in the set are the *inner messages*. Offsets and timestamps of wrappers follow these rules:
-- A wrapper has the same offset as its *last* inner message. A reader that looks for a greater offset can therefore skip
-  the wrapper without decompressing it.
-- The inner messages of a v0 wrapper have absolute offsets. A broker that appends the wrapper must write these offsets.
-  To do this, it decompresses the wrapper and compresses it again.
-- The inner messages of a v1 wrapper have the relative offsets 0, 1, 2 and so on (KIP-31). A broker that appends the
-  wrapper does not change these offsets, and does not need to compress the messages again.
-- A v1 wrapper and its inner messages also have timestamps. Usually, the wrapper has the greatest timestamp of its inner
-  messages. If the broker sets the timestamp (log append time), it sets only the wrapper's timestamp. Readers then use
-  this timestamp for all inner messages.
+A *wrapper* is a message that contains a compressed message set. Its codec is not 0, and its value is the set. The
+messages in the set are the *inner messages*. Wrappers follow these rules:
+- A wrapper has the offset of its *last* inner message. So a reader that needs a greater offset can skip the wrapper
+  without decompressing it.
+- In a v0 wrapper, each inner message contains its offset in the log. To write these offsets, the broker must decompress
+  the wrapper and compress it again.
+- In a v1 wrapper, a producer numbers the inner messages 0, 1, 2 and so on (KIP-31). The broker keeps these relative
+  offsets, so it does not need to compress the messages again.
+- A v1 wrapper usually has the greatest timestamp of its inner messages. With log append time, the broker sets only the
+  timestamp of the wrapper, and readers use it for all inner messages.
 
 For example, a v1 wrapper (a compressed message) has the offset 102, and its inner messages have the offsets 0, 1 and 2.
 The last inner message has the same offset as the wrapper, 102. So the absolute offsets of the inner messages are 100,
@@ -193,9 +192,9 @@ class Message(_Header):
             yield record
 
     def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, Message]]:
-        """Yield this message with its offset. If it is a wrapper, yield each inner message with its absolute offset.
+        """Yield this message and its offset. For a wrapper, yield each inner message and its absolute offset.
 
-        A wrapper contains a compressed message set, and the inner messages are the messages of this set. They are
+        A wrapper contains a compressed message set, and the messages of this set are the inner messages. They are
         memoryviews of the decompressed bytes, so keys and values are not copied. The caller must call `check` first.
         """
         if self.codec is Codec.NONE:
@@ -211,8 +210,11 @@ class Message(_Header):
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
         """Yield the inner messages of a wrapper (a compressed message set), with the offsets that are stored in them.
 
-        Raises INVALID_RECORD if the set is empty, or if an inner message is itself a wrapper. Also raises
-        INVALID_RECORD if an inner message does not have the same format (magic 0 or 1) as the wrapper.
+        Raises INVALID_RECORD in these cases:
+
+        - The set is empty.
+        - An inner message is a wrapper.
+        - An inner message and the wrapper have different formats (magic 0 or 1).
         """
         return self._inner_messages(self.decompressed(limit))
 

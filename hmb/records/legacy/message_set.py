@@ -76,18 +76,17 @@ class AssignedMessages:
     def last_offset_of_first_batch(self) -> int:
         """The offset of the last record in the first message of the set.
 
-        A message usually contains one record. A *wrapper* is a message that contains a compressed message set, so it
-        can contain several records. The offset of a wrapper is the offset of its last record. In both cases, this
-        property is the offset of the first message.
+        A *wrapper* is a message that contains a compressed message set, so it can contain several records. A wrapper
+        stores the offset of its last record. So this property is the offset that the first message stores.
         """
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
-        """Change the offsets of the messages to `first_offset`, `first_offset + 1`, and so on.
+        """Change the offsets, so that the first record has the offset `first_offset`. Return True.
 
-        The CRCs stay valid, because a message's CRC does not include its offset. The method cannot change the offsets
-        inside a v0 wrapper (a compressed message set). If the set has a v0 wrapper, the method changes nothing and
-        returns False.
+        The CRCs stay valid, because they do not include the offsets. The method cannot change the offsets inside a v0
+        wrapper (a compressed message set). If the set has a v0 wrapper and its offsets must change, the method changes
+        nothing and returns False.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -110,10 +109,10 @@ def encode_message_set(
     level: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Encode records as a message set. With a codec, the result is one wrapper that contains the compressed set.
+    """Encode records as a message set, without their headers. With a codec, compress the set into one wrapper.
 
-    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, the messages get the offsets of the
-    records instead. Messages have no headers, so the headers of the records are lost.
+    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, the records keep their own offsets.
+    (In a v1 wrapper, the inner messages then store the differences to the first offset.)
     """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
@@ -225,10 +224,11 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
-    """Check the messages from `position` on, and write their offsets. Stop at a wrapper (a compressed message set).
+    """Check the messages from `position` on, and write their offsets. Stop at a wrapper or at the end of the set.
 
-    Return the position of the wrapper, or the end of the set. The broker runs this loop for every Produce request of an
-    old client. So the loop must be fast: it creates no objects and calls only C functions.
+    A wrapper contains a compressed message set. The function also stops at a message with log append time. Return
+    the position where it stops. The function must be fast, so it decodes the fields without creating `Message`
+    objects.
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
@@ -270,8 +270,11 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 def _content(wrapper: Message, limit: int) -> memoryview:
     """Return the decompressed message set of a wrapper (a message that contains a compressed message set).
 
-    Raises KafkaError if a producer must not send this wrapper: its codec is zstd, its timestamp type is log append
-    time, or it contains no messages. Also raises KafkaError if the set is damaged, or has more than `limit` bytes.
+    Raises KafkaError in these cases:
+
+    - A producer must not send the message: its codec is zstd, its timestamp type is log append time, or it contains
+      no messages.
+    - The set is damaged, or has more than `limit` bytes.
     """
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")

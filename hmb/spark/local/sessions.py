@@ -63,11 +63,13 @@ def session(app_name: str = "hmb", master: str | None = None, config: Mapping[st
     - `spark://HOST:PORT`: on a cluster
     - `sc://HOST:PORT`: on a Spark Connect server
 
-    Without `master`, the function uses the environment variable SPARK_REMOTE if it contains the address of a Spark
-    Connect server. Otherwise, it uses `local[*]`: this machine, with one thread for each core.
+    The default is the environment variable SPARK_REMOTE, if it begins with `sc://`. Otherwise, it is `local[*]`:
+    this machine, with one thread for each core.
 
-    If a session is already running, only the settings in `config` change. Raises SparkUnavailableError if something
-    is missing, for example Java. The error message says what is missing.
+    If a session without Spark Connect is already running, only the settings in `config` change.
+
+    Raises SparkUnavailableError if something is missing, for example Java, or if the server does not answer. The
+    error message names the problem.
     """
     remote = os.environ.get("SPARK_REMOTE", "")
     master = master or (remote if remote.startswith(REMOTE) else "local[*]")

@@ -4,10 +4,12 @@ Problem: each run of a task writes its rows, and Spark can run a task more than 
 failure, or because a slow worker seems to be dead. Spark can start a second run of a slow task and use the faster run
 (speculation). After a crash, Spark can also run a whole batch of a streaming query again.
 
-Idea: in the transaction that writes the rows of a batch, the task also writes a *note*. The note of batch 7 says "batch
-7 is written". If Spark runs the task again, the new run reads the note first. The note is stored as a committed offset
-of a consumer group, and offset 8 means that batch 7 is written. The task commits this offset for partition 0 of the
-first topic to which it writes. All runs of a task use the same name for the group and for the transactions:
+Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
+If Spark runs the task again, the new run reads the note first.
+
+The note is a committed offset of a consumer group: offset 8 means that batch 7 is written. A task commits this offset
+for partition 0 of the first topic to which it writes. All runs of a task use one name for the group and for the
+transactions:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
@@ -197,8 +199,8 @@ def _write(
     """Write the rows of a task and its note in one transaction.
 
     The note contains the number of the batch, the number of rows and a checksum of the rows. `before` is None, or
-    the note of an earlier run that has already written this batch. If the new note equals `before`, the topic
-    already contains the same rows. The function then aborts the transaction and raises _SameRowsError.
+    the note of an earlier run that has written this batch. If both notes are equal, the topic already contains
+    these rows. The function then aborts the transaction and raises _SameRowsError.
     """
     with producer.transaction():
         for batch in batches:

@@ -15,12 +15,12 @@ again. With `kafka.acks=0`, the sink does not wait for acknowledgments, so rows 
 With the option `exactlyOnce=true`, the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note that the batch is written (module `once`).
 
-With `exactlyOnce=true`, Spark can repeat a task without writing its rows twice. A streaming query and a batch
-query differ if the whole query fails:
-- Streaming query: each task writes its rows together with a note, "this batch is written". After a restart of
-  the query, a repeated task finds this note, and writes nothing.
-- Batch query: some tasks may have finished before the failure, and their rows stay in the topic. If a user
-  starts the query again, Spark does not know about the first attempt. The second attempt writes all rows again.
+With `exactlyOnce=true`, Spark can repeat a task without writing its rows twice. But if a whole query fails, the kind
+of the query matters:
+- Streaming query: each task writes its rows together with a note, "this batch is written". If Spark repeats the
+  task after a restart of the query, the task finds the note, and writes nothing.
+- Batch query: the rows of the finished tasks stay in the topic. If a user starts the query again, Spark does not
+  know about the first attempt, and writes all rows again.
 
 To write the rows of a batch exactly once, even over several attempts, use a streaming query with
 `Trigger.AvailableNow`. It ends when it has processed all available records.
@@ -127,13 +127,12 @@ def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> 
     """Check the options and the columns of a streaming query, and return its writer.
 
     With `exactlyOnce=true`, the function asks the broker whether it supports transactions. Spark calls the function
-    for each batch, and the broker may be restarting at that moment. The function therefore waits for the broker,
-    for at most kafka.max.block.ms.
+    for each batch, and the broker may be restarting then. So the function waits for an answer, for at most
+    kafka.max.block.ms. After this time, it raises ConnectionFailed.
 
-    The function ignores `overwrite`, because the sink can only append rows. Spark's Kafka connector does the same.
+    The function ignores `overwrite`, because the sink can only append rows, like Spark's Kafka connector.
 
-    Raises OptionError or RowError if the options or the columns are wrong. Raises ConnectionFailed if no broker
-    answers in time.
+    Raises RowError if a column is wrong, and OptionError if the broker does not support transactions.
     """
     check_schema(schema, options)
     if options.exactly_once:

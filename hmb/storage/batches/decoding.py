@@ -37,9 +37,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread waits for one of these semaphores without a time limit. This is safe, because no thread holds a semaphore for
-# more than a few seconds. During this time, the thread only reads or converts records of one partition, and the size of
-# these records is limited. The thread does not wait for a client or for another semaphore.
+# A thread can wait for one of these semaphores without a time limit, because no thread holds a semaphore for more than
+# a few seconds. A thread that holds a semaphore only reads or converts records of one partition, and the size of these
+# records is limited. It does not wait for a client or for another semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

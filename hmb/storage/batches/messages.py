@@ -6,11 +6,13 @@ the expected offsets (the next offsets of the log) before it takes the lock.
 
 A record batch contains only its first offset. The append can change this one field quickly while it holds the lock.
 
-The broker writes the expected offsets into messages v0 or v1 before it holds the log's lock. In the meantime, another
-producer may append records. The expected offsets are then in use, so the append changes the offsets in the messages.
+The broker writes the expected offsets into messages v0 or v1 before it holds the log's lock. If another producer
+appends records before the broker has the lock, these offsets are already in use. The append then changes the offsets in
+the messages.
+
 For example, the log ends at offset 500, and the broker writes the offsets 500 and 501 into two messages. Another
-producer first appends three records. The log then ends at 503, and the append changes the offsets of the messages to
-503 and 504.
+producer appends three records, so the log ends at 503. The append changes the offsets of the messages to 503 and
+504.
 
 The broker converts messages to a record batch in two cases:
 

@@ -1,12 +1,10 @@
 """Preparing a record batch for an append: the slow work, which the broker does before it locks the log.
 
-During an append, a thread holds the log's lock, and all other producers of the partition wait for this lock. So while
-the broker holds the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the batch in these
-steps:
+While a thread holds the log's lock, all other producers of the partition wait. So with the lock, the broker only
+assigns offsets and writes. Before it takes the lock, it prepares the batch in these steps:
 - *Checks* (validation.py).
-- *Compression.* If the topic's codec (`compression.type`) differs from the codec of the records, the broker
-  decompresses the records and compresses them with the topic's codec. The batch then has a new codec, length and CRC,
-  but the same records.
+- *Compression.* If the topic setting `compression.type` requires another codec, the broker decompresses the records and
+  compresses them with this codec. The batch gets a new codec, length and CRC, but keeps the same records.
 - *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
   time.
 

@@ -90,9 +90,9 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 def _begin_of_search(segment: Segment, timestamp: int) -> int:
     """Return the offset at which the search begins. Records at lower offsets are older than `timestamp` (ms).
 
-    The offset comes from an entry of the segment's time index. If the entry is damaged, its offset can be too
-    large, and the search would miss records. The function therefore compares the entry with the log first. If they
-    do not agree, the function rebuilds the index, and returns the first offset of the segment.
+    The offset comes from an entry of the segment's time index. A damaged entry can contain a larger offset, and the
+    search would miss records. So the function first compares the entry with the log. If they differ, the function
+    rebuilds the index, and returns the first offset of the segment.
     """
     entry = segment.time_index.lookup(timestamp)
     if entry.timestamp == NO_TIMESTAMP or has_timestamp(segment, entry):

@@ -9,16 +9,16 @@ The broker checks records in three steps:
 The header of a record batch is parsed only once. `parse_produced` parses it and returns a `RecordBatch`. All
 later functions, including the append to the log, use this object.
 
-The broker usually checks only the header and the CRC of a batch, because this is much faster than to decode the
-records. If the header contains a wrong number of records, the broker may not notice it. A consumer then notices
-it later. The broker reads the records in three cases:
-- The log is compacted. Each record in a compacted log needs a key, and compaction must be able to read the
-  record.
+The broker usually checks only the header and the CRC of a batch, because decoding the records takes much longer. So
+it may not notice a wrong number of records in the header. A consumer notices it later.
+
+The broker reads the records of a batch in three cases:
+- The log is compacted. Each record then needs a key, and compaction must be able to read the record.
 - The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The broker
-  then reads the records, and lists the records with such a timestamp in the response. It does not store the
-  batch, because retention could not delete a segment with such a timestamp for a very long time.
+  does not store the batch, because retention could not delete its segment for a very long time. The response
+  lists the records with such a timestamp, at most MAX_ERRORS records.
 - The log refuses records that are too old (`message.timestamp.before.max.ms`). The header does not contain the
-  oldest timestamp of the batch, so the broker must read the timestamp of each record.
+  oldest timestamp, so the broker must read the timestamp of each record.
 
 A producer can send records without a timestamp (-1), and the broker accepts them. If the broker replaces the timestamps
 by its own time, it does not check the producer's timestamps.
@@ -79,12 +79,15 @@ class InvalidRecords(KafkaError):
 
 
 def parse_produced(records: memoryview | None, version: int, *, is_transactional: bool) -> ProducedRecords:
-    """Check and return the records that a Produce request contains for one partition.
+    """Check the records of one partition in a Produce request. Return a `RecordBatch`, or messages' bytes.
 
-    The version of the request determines which record format is allowed. For a record batch, the function returns a
-    `RecordBatch`. For messages v0 and v1, it returns their bytes. `is_transactional` is True if the request has a
-    transactional id. Raises KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE,
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    `version` is the version of the request. `is_transactional` is True if the request has a transactional id.
+    Raises KafkaError with one of these codes:
+
+    - INVALID_RECORD: the records are missing or not one whole batch, or the version does not allow their format.
+    - CORRUPT_MESSAGE: the bytes are neither a batch nor a message.
+    - UNSUPPORTED_COMPRESSION_TYPE: the codec is unknown, or the version does not allow zstd.
+    - TRANSACTIONAL_ID_AUTHORIZATION_FAILED: the batch is transactional, but the request is not.
     """
     if not records:
         raise invalid_record("no records")

@@ -23,9 +23,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 def new_start(log: Log, before_offset: int) -> int:
-    """Return the log start offset that the log would have after a deletion of all records below `before_offset`.
+    """Return the log start offset after a deletion of all records below `before_offset`. Delete nothing.
 
-    The function deletes nothing. The value -1 for `before_offset` means the log end offset.
+    If the log already starts at a greater offset, return this offset. The value -1 for `before_offset` means the
+    log end offset.
 
     Raises POLICY_VIOLATION if only compaction may delete records of this log. Raises OFFSET_OUT_OF_RANGE if
     `before_offset` is below -1 or above the log end offset.
@@ -55,11 +56,15 @@ def delete_records(log: Log, before_offset: int) -> int:
 
 
 def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
-    """Delete expired segments, and segments whose records are all below `before_offset`. Return how many were deleted.
+    """Delete segments that have expired or are completely below `before_offset`. Return their number.
 
-    The module retention.py decides which segments have expired. A fetch can still be reading a deleted segment. So
-    the broker removes the files of the segment only after `file.delete.delay.ms`. If `at_once` is True, it removes
-    them immediately. Raises OSError, KAFKA_STORAGE_ERROR.
+    The module retention.py decides which segments have expired. If a compaction or a repair is running, or if the
+    log refuses appends, the function returns 0.
+
+    A fetch may still read a deleted segment, so its files stay on disk for `file.delete.delay.ms`. If `at_once` is
+    True, the function removes the files of all deleted segments immediately.
+
+    Raises OSError. Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
     """
     if not log.cleanup_lock.acquire(blocking=False):
         return 0  # A compaction or a repair is in progress. A later call deletes the segments.
@@ -88,12 +93,9 @@ def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
 
 
 def roll(log: Log) -> None:
-    """Start a new active segment, although the present one is not full.
+    """Start a new active segment, so that the broker can delete or repair the present active segment.
 
-    The broker cannot delete or repair the active segment. After this call, it can delete or repair the segment that
-    was active before. The caller holds the cleanup lock.
-
-    In two cases, the active segment stays the same:
+    The caller holds the cleanup lock. In two cases, the active segment stays the same:
 
     - Another thread appends records just after this function has synced the log.
     - The broker cannot create the new segment, for example because the disk is full. The broker logs a warning.

@@ -36,11 +36,13 @@ REPAIR_PATIENCE = 10.0  # seconds; a repair waits this long for a running compac
 
 
 def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
-    """Replace `old`, which are neighboring segments of the log, with the segment `new`.
+    """Replace the neighboring segments `old` of the log with the segment `new`.
 
-    The names of the files of `new` end in `.cleaned`, and this function renames the files. The caller must hold
-    `log.cleanup_lock`. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap if the log
-    already uses `new`, but some files could not be renamed. The broker then renames these files at its next start.
+    The caller holds `log.cleanup_lock`. Before the call, the names of the new segment's files end in `.cleaned`.
+    This function renames the files.
+
+    Raises OSError if the log still uses the old segments. Raises UnfinishedSwap if the log already uses the new
+    segment, but some files could not be renamed. The broker then renames these files at its next start.
     """
     next_offset = log.log_segments.next_offset(old[-1], log.log_end_offset)
     log.log_segments.begin_replacement(old, next_offset)

@@ -1,11 +1,11 @@
 """Retention: which of a log's oldest segments may be deleted.
 
-The broker deletes whole segments, beginning with the oldest one. It deletes them even if no consumer has read the
-records. A segment can be deleted if at least one of these conditions is true:
-- It is too old: its newest record is older than `retention.ms`. If its records have no timestamps, the broker uses
-  the time of the last write to the file.
-- The log is too large: even without the segment, it has at least `retention.bytes` bytes.
-- All its records are below the log start offset. A DeleteRecords request can move the log start offset.
+The broker deletes whole segments, beginning with the oldest one, even if no consumer has read the records. A segment
+can be deleted if at least one of these conditions is true:
+- The newest record of the segment is older than `retention.ms`. If the records have no timestamps, the broker uses the
+  time of the last write to the file.
+- Without the segment, the log would still have at least `retention.bytes` bytes.
+- All records of the segment are below the log start offset. A DeleteRecords request can move the log start offset.
 
 The limits `retention.ms` and `retention.bytes` apply only if `cleanup.policy` contains `delete`. The value -1 means no
 limit.

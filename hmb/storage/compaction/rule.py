@@ -84,11 +84,12 @@ class OffsetMap:
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch to the map, and return True. If the memory is used up, add nothing and return False.
+        """Add the keys of a batch. Return True, or False if the memory was already used up and nothing was added.
 
-        The caller adds the batches of the log backwards. Each batch must therefore have lower offsets than the batch
-        that was added before it. Otherwise, the method raises CORRUPT_MESSAGE. If the batch cannot be read, the method
-        adds no keys, stores the error in `unreadable`, and returns True.
+        The caller adds the last batch of the log first, and then each earlier batch. If a batch does not end below the
+        batch that was added before it, the method raises CORRUPT_MESSAGE.
+
+        If a batch cannot be read, the method adds no keys, stores the error in `unreadable`, and returns True.
         """
         if self._room <= 0:
             return False
@@ -127,11 +128,11 @@ class OffsetMap:
 
 
 class CleanedTransactionMetadata:
-    """Decides for each batch of a log whether its records belong to an aborted transaction.
+    """Decides for each batch of records in a log whether the batch belongs to an aborted transaction.
 
-    The caller passes all batches in the order of their offsets: batches of records to `is_aborted`, and markers to
-    `end`. Before the first batch of each segment, the caller calls `enter`. This method looks up the aborted
-    transactions in the transaction indexes of the segments.
+    Before each segment, the caller calls `enter`, which looks up aborted transactions in the transaction indexes.
+    Then the caller passes the batches in the order of their offsets. Batches of records go to `is_aborted`.
+    Markers, which are the records that end transactions, go to `end`.
     """
 
     def __init__(self) -> None:
@@ -239,14 +240,15 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return the bytes that compaction keeps of a marker's batch, or None if it drops the whole batch.
+        """Return the batch of a transaction marker as compaction keeps it, or None if nothing stays.
 
-        A marker ends a transaction, and is the only record of its batch. Compaction treats the batch as follows:
+        A marker is a record that ends a transaction. It is the only record of its batch.
 
-        - `is_needed` is True while the log still has other batches of the transaction. The batch then stays unchanged.
-        - When the log has no such batch any more, the marker's batch gets a delete horizon, which is a time in ms.
-        - When this time has passed, compaction drops the marker. If the batch is the last one of its producer, its
-          header stays.
+        - The batch stays unchanged if `is_needed` is True: the log still has other batches of the transaction. It also
+          stays unchanged if this compaction does not reach its offset.
+        - Otherwise, the batch gets a delete horizon (a time in ms), unless it already has one.
+        - When this time has passed, the marker is dropped. If the batch is the last one of its producer, its header
+          stays.
 
         Raises KafkaError if the batch cannot be decoded.
         """

@@ -7,11 +7,11 @@ A swap has four steps:
 3. The broker renames the files of the old segments to `.deleted`.
 4. The broker removes the suffix `.swap` from the names of the new files. It renames the log file last.
 
-If the broker crashes during a swap of segments, it looks at the names of the files when it starts again:
-- Some files have the suffix `.cleaned` or `.swap`, but no file has the suffix `.log.swap`. The broker crashed before
-  the new segment was complete. At its start, it removes these files, and the log keeps the old segments.
-- A file has the suffix `.log.swap`. The new segment was complete when the broker crashed. At its start, the broker
-  removes the old segments, and removes the suffix `.swap` from the names of the new files.
+If the broker crashes during a swap of segments, the names of the files show at the next start how the swap must end:
+- A file has the suffix `.log.swap`: the new segment is complete. The broker removes the old segments, and removes the
+  suffix `.swap` from the names of the new files.
+- No file has the suffix `.log.swap`, but some files have the suffix `.cleaned` or `.swap`: the new segment may be
+  incomplete. The broker removes these files, and the log keeps the old segments.
 
 When the broker completes a swap after a crash, it must know which segments are old. Therefore, before each
 swap, the broker writes an entry into the manifest (a file with a list of all segments). The entry contains the

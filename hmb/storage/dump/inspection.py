@@ -1,11 +1,11 @@
 """Inspecting an index: `inspect` compares entries with the log, `search` and `scan` show the steps of a look-up.
 
-An index contains facts that are also in the log. `inspect` reads the index and the log at the same time, and checks
-these rules for each entry:
-- An entry of the offset index contains the position of a batch, and the last offset of this batch.
+An index repeats facts that are also in the log. `inspect` compares each entry of an index with the log. It checks
+these rules:
+- An entry of the offset index contains the last offset of a batch, and the position where this batch begins.
 - An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No earlier
-  record has a greater timestamp.
-- Both numbers of an entry are greater than the numbers of the entry before it.
+  batch has a greater timestamp.
+- Each of the two numbers in an entry is greater than the same number in the previous entry.
 
 `search` and `scan` show how a broker finds the batch with an offset. First, `search` does a binary search in the offset
 index. It finds the last entry whose offset is not greater than the wanted offset. This entry contains a position in the
@@ -168,10 +168,10 @@ class Search:
 def bisection(
     count: int, key_of: Callable[[int], int], wanted: int, *, below: bool = False
 ) -> tuple[list[SearchStep], int | None]:
-    """Search sorted entries for the last entry whose key is at most `wanted`. Return the steps and the entry's number.
+    """Do a binary search for the last entry with a key of at most `wanted`. Return the steps and its number.
 
-    `count` is the number of entries, and `key_of(3)` returns the key of entry 3. With `below=True`, the function
-    searches for the last entry whose key is less than `wanted`. If there is no such entry, the returned number is
+    The entries are sorted by their keys, and have the numbers 0 to `count` - 1. `key_of(3)` returns the key of
+    entry 3. If `below` is True, the key must be less than `wanted`. If no such entry exists, the returned number is
     None.
     """
     steps: list[SearchStep] = []

@@ -55,10 +55,10 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The result of a check: whether only zeros follow the last entry of an index file.
+    """Describes what follows the last entry of an index file. Kafka fills the rest of the file with zeros.
 
-    Kafka fills the rest of an index file with zeros. If other bytes follow the last entry, the file is damaged, and
-    `problem` describes the damage. Otherwise, `problem` is None. `position` is the end of the last entry.
+    `position` is the end of the last entry. If other bytes follow, or if the number of zeros is not a multiple of
+    the entry size, `problem` describes this damage. Otherwise, `problem` is None.
     """
 
     position: int

@@ -2,11 +2,14 @@
 
 If a log file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the
 position of the damage, in these cases:
-- The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and all of its records that can be
-  decoded. The dump continues at the next batch, because the header contains the length of the batch.
+- The CRC of a batch is wrong, or its records cannot be decoded. The dump continues at the next batch.
 - Some bytes are not a batch. The dump of this file ends here, because nothing shows where the next batch begins.
-- The last batch is incomplete. This happens if the broker crashes during an append.
+- The last batch is incomplete, for example because the broker has crashed during an append.
 - The offset of a batch or record is not greater than the offset before it.
+
+If the CRC of a batch is wrong, the dump shows the batch with `isvalid: false`. With `--deep-iteration`, it also shows
+the records before the first record that cannot be decoded. But it shows no records if the size of the batch is greater
+than DEFAULT_LIMIT.
 
 A dump of a log file holds only one batch in memory at a time.
 """
@@ -90,10 +93,10 @@ def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) ->
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
-    """Read a whole batch from the file, and return it. Return None for a damaged batch with a very large size.
+    """Read a whole batch from the file. Return None if the batch is damaged and larger than DEFAULT_LIMIT.
 
-    `is_valid` is false if the CRC of the batch is wrong. The size can then be wrong too, so the function does not
-    read a batch that seems to be larger than DEFAULT_LIMIT.
+    `is_valid` is False if the CRC of the batch is wrong. The size in its header can then be wrong too, so the
+    function does not read a very large batch.
     """
     if not is_valid and at.batch.size > DEFAULT_LIMIT:
         return None

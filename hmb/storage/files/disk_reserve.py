@@ -9,12 +9,11 @@ becomes full later, the broker deletes this file. It then has free space for its
 offsets that consumers commit.
 
 When the disk becomes full, the broker uses the file `.reserve` in these steps:
-1. A write fails because the disk is full. The broker deletes `.reserve`. If the file had 4 MiB, this space is
-   enough for 25,000 commits of offsets.
-2. From then on, the broker refuses the records of producers, so that they do not fill this space. Only the
-   broker's own writes use it.
-3. Once a second, the broker checks whether the free space is at least twice the size of `.reserve`. If it is,
-   the broker allocates the file again, and accepts records again. Nobody has to restart the broker.
+1. A write fails because the disk is full. The broker deletes `.reserve`. If the file had 4 MiB, the broker now has
+   space for 25,000 commits of offsets (150 bytes each).
+2. The broker refuses the records of producers, so that only the broker's own writes use this space.
+3. Once a second, the broker checks the free space. If it is at least twice the size of `.reserve`, the broker
+   allocates the file again, and accepts records again without a restart.
 
 The file `.reserve` takes at most 1/64 of the disk, so it is smaller than 4 MiB on a very small disk. If the
 disk is already full when the broker starts, the broker cannot allocate the file. It tries again until the disk

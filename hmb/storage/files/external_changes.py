@@ -5,11 +5,12 @@ active segment, acknowledged records are lost. The broker would not notice the l
 open file still succeed. So the broker checks this file before each sync, before it starts a new segment, and
 when it stops.
 
-A check finds several kinds of changes to the file of the active segment. If the file has been removed or has
-another inode, another process has removed or replaced it. If the file is shorter than the broker expects,
-another process has cut it. If the broker has appended nothing since the previous check, the time of the last
-write must be the same. The check also reads the first and the last bytes of a batch again, and compares them
-with the bytes that the previous check read. A check needs two calls of `stat` and four short reads.
+A check finds these changes that another process has made to the file of the active segment:
+- The file was removed, or another file has its name (the inode is different).
+- The file is shorter than the broker expects.
+- The time of the last write is different, although the broker has appended nothing since the previous check.
+- The first or the last bytes of a batch are different. The check reads them again from the batch that was the last one
+  at the previous check.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ class ExternalChanges:
     def check(self, size: int, last_position: int) -> None:
         """Check whether another process has changed the file since the previous call.
 
-        `size` is the number of bytes that the broker has written to the file, and `last_position` is the position of
-        the last batch. If another process has changed bytes, the method logs an error, but only the first time. If
-        another process has removed, replaced or cut the file, records are lost, so the method raises SyncFailed.
+        `size` is the number of bytes that the broker has written to the file. The last batch begins at `last_position`.
+
+        If another process has changed bytes, the method logs an error, but only the first time. If another process has
+        removed, replaced or cut the file, records are lost, so the method raises SyncFailed.
         """
         path = self._file.path
         if not self._file.exists:
@@ -71,11 +73,10 @@ class ExternalChanges:
         self._seen = FileState(size, found.st_mtime_ns, last_position, self._excerpts(last_position, size))
 
     def _excerpts(self, position: int, end: int) -> bytes:
-        """Return the first and the last bytes of the batch from `position` to `end`.
+        """Return the first and the last HEADER_PEEK bytes of the batch from `position` to `end`.
 
-        The method `check` compares these bytes with the bytes at its previous call, to detect that another process has
-        cut the file. The size of the file is not enough for this. If the broker appends to the file after the cut, it
-        still writes at the old end. The file system fills the gap before the new bytes with zeros, so the file is as
-        long as expected. But the last bytes of the earlier batch are now zeros.
+        The method `check` uses these bytes to detect a cut. For example, a file has 1,000 bytes. Another process cuts
+        it to 600 bytes. The broker appends its next batch at position 1,000, and the file system fills the gap from 600
+        to 999 with zeros. The size of the file looks right. But the last bytes of the earlier batch are now zeros.
         """
         return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

@@ -1,16 +1,20 @@
 """Sorted entries: the file of an index. All entries of the file have the same size, and are sorted by their keys.
 
-A segment has three indexes. The offset index maps an offset to a position, the time index maps a timestamp to an
-offset, and the transaction index maps the offset of a marker to an aborted transaction. The indexes differ only in the
-fields of their entries. `IndexFile` contains the code that all three use: it appends entries, searches for a key, and
-checks the file when the broker opens it. Its subclass `SegmentIndex` also keeps the last entry in memory, for the
-offset index and the time index.
+A segment has three indexes. The offset index maps an offset to a position in the log file. The time index maps a
+timestamp to an offset. The transaction index maps the offset of a marker (the record that ends a transaction) to an
+aborted transaction.
 
-The entries of an index are divided into blocks of 512 entries. An index usually has one entry for every 4 KiB
-of the log, so a block covers about 2 MiB of the log. For each block, the index keeps only the first key in
-memory (8 bytes). A search has two steps. First, a binary search among the keys in memory finds the right block.
-The index then reads this block from the file, and a second binary search finds the entry in the block. The
-block that was read last stays in memory (index_blocks.py).
+The class `IndexFile` contains the code that all three indexes share: it appends entries, and searches for a key. Its
+subclass `SegmentIndex` is for the offset index and the time index. It also keeps the last entry in memory, and checks
+the file after the broker has opened it.
+
+The entries of an index are divided into blocks of 512 entries. The index keeps the first key of each block in memory
+(8 bytes for each block). A search has two steps. A binary search among the keys in memory finds the right block. The
+index then reads this block, and a second binary search finds the entry in the block. The block that was read last
+stays in memory (index_blocks.py).
+
+An offset index usually has one entry for every 4 KiB of the log. A block of 512 entries then covers about 2 MiB of the
+log.
 
 For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks of 512 entries. A look-up reads one block,
 which has 4,096 bytes.
@@ -173,9 +177,9 @@ class IndexFile(ABC):
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
         """Return how many entries have a key below `key`, and the fields of the last of these entries.
 
-        If no entry has a key below `key`, the fields are None. If `bisect` is `bisect_right`, entries with exactly this
-        key also count. If another process has truncated the file, the search uses only the entries that remain. For n
-        entries, the search takes O(log n) steps.
+        If `bisect` is `bisect_right` and not `bisect_left`, entries with exactly this key also count. If the number is
+        0, the fields are None. If another process has truncated the file, the search uses only the entries that remain.
+        For n entries, a search takes O(log n) steps.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:

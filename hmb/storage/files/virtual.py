@@ -201,13 +201,13 @@ class VirtualFile:
 
 @dataclass(slots=True)  # not frozen: to make a frozen object takes three times as long
 class FileRegion:
-    """The records in a Fetch response: `size` bytes of a file from `position` on.
+    """A part of a log file that a Fetch response contains: `size` bytes from `position` on.
 
     On a connection without TLS, the kernel sends these bytes with `sendfile`, so the broker does not read them.
 
-    Another thread can delete the file before the broker begins to send it. If the file is still open, the client
-    gets all bytes. But the broker may have closed the file, because too many files were open. Opening the file
-    again then raises OSError, and the client must connect and fetch again.
+    Another thread can delete the file before the broker sends it. If the file is still open, the client gets all
+    bytes. If the broker has closed the file, because too many files were open, opening it again raises OSError. The
+    client must then connect and fetch again.
     """
 
     file: VirtualFile
@@ -263,9 +263,8 @@ class DurableFile(VirtualFile):
     def sync(self) -> None:
         """Sync the file: write its bytes from the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync or an earlier sync of the file has failed. After a failed sync, each later call
-        also raises SyncFailed. Raises another OSError if the file cannot be opened. In this case, a later call can
-        succeed.
+        Raises SyncFailed if this sync fails, or if any earlier sync of the file has failed. Raises another OSError if
+        the file cannot be opened. After this OSError, a later call can succeed.
         """
         if self._failure is not None:
             raise self._failed()
@@ -316,11 +315,11 @@ def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> 
 
 
 class OpenFiles:
-    """The open files of this process. The broker closes files so that usually at most `limit` files are open.
+    """The open files of this process, usually at most `limit`. Thread-safe: callers need no lock.
 
-    A thread can still be reading a file when another thread closes the file. The descriptor then stays open until
-    the reading thread has finished, so the process can have more than `limit` open files for a short time. All
-    methods are thread-safe: callers need no lock.
+    If too many files are open, this object closes one of them. If another thread is just reading this file, the
+    descriptor stays open until the thread has finished. So the process can have more than `limit` open files for a
+    short time.
     """
 
     def __init__(self, limit: int) -> None:

@@ -148,9 +148,9 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
     below `lowest`. Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # A header contains the offset (8 bytes), the size (4 bytes), 4 other bytes, and the magic (1 byte). The pattern
-    # matches bytes that could be a header. The first three bytes of the offset must be the same as in `lowest`. The
-    # size must be positive, and the magic must be 0, 1 or 2. The 4 other bytes can have any value.
+    # The pattern finds bytes that could be the header of a batch: the offset (8 bytes), the size (4 bytes), 4 bytes
+    # with any values, and the magic (1 byte). The first three bytes of the offset must equal those of the offset
+    # `lowest`. The size must be positive, and the magic must be 0, 1 or 2.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)

@@ -37,10 +37,9 @@ def end_offset_from_indexes(segment: Segment) -> int:
     The function reads the batches from the position of the last entry in the offset index. Raises KafkaError in
     these cases:
 
-    - An index is missing or damaged.
+    - The offset index or the time index is missing, damaged or incomplete, or belongs to another log.
     - The log file does not end with a complete batch.
-    - The offsets of the batches decrease.
-    - An index does not match the batches. Its last entries are missing, or it belongs to another log.
+    - The last offset of a batch is not greater than that of the batch before it.
 
     Raises OSError if a file cannot be read.
     """

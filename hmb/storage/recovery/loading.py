@@ -199,10 +199,11 @@ class _Loading:
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Check and repair a segment if necessary. Return the offset after the segment's last batch.
+        """Return the offset after the segment's last batch. If the segment is damaged, repair it first.
 
-        If the segment's files are unchanged since the broker wrote them, no check is necessary. `number` is the index
-        of the segment in `segments`. `following` is the base offset of the next segment, or None for the last segment.
+        If the segment's files are unchanged since the broker wrote them, a check of the last batches is enough.
+        `number` is the index of the segment in `segments`. `following` is the base offset of the next segment; None for
+        the last segment.
         """
         segment = self.segments[number]
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
@@ -288,10 +289,11 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append an empty batch with the offsets of lost segments, so that clients can read past these offsets.
+        """Append empty batches with the offsets of lost records, so that clients can read past these offsets.
 
-        `number` is the index of the last segment before the lost segments. The method appends the batch to this
-        segment. If the batch is too far from the segment's base offset, the batch gets a new segment.
+        The lost offsets are `first_offset` to `next_offset - 1`. The segment with the index `number` gets the batches,
+        and known ABORT markers. If this segment cannot contain the last lost offset, a new segment gets an empty batch
+        with only this offset.
         """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",

@@ -6,15 +6,15 @@ called a *hole*, because there are usually intact batches before and after them.
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-There are three kinds of replacements for the damaged bytes (the hole). The broker tries them in this order, and takes
-the first one that is possible:
-1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the version of the
-   format). The broker knows the correct values of these fields from the batches before and after the hole. It writes
-   these values into the damaged batch. If the CRC then matches, the batch is restored, and no record is lost.
-2. *The marker of a transaction.* Without the marker, the transaction would stay open, or end with the marker of the
-   producer's next transaction. A marker is short, so the broker can try to flip each single bit until the CRC matches.
-   If the CRC never matches, the transaction index shows which ABORT markers were in the hole.
-3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past them.
+The broker replaces the damaged bytes (the hole) in one of three ways. It tries them in this order:
+1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the version of
+   the format). The broker knows their correct values from the batches before and after the hole, and writes
+   them into the damaged batch. If the CRC then matches, no record is lost.
+2. *The marker of a transaction.* Without its marker, a transaction would stay open, or end with the marker of
+   the producer's next transaction. A marker is short, so the broker flips one bit after another until the CRC
+   matches. If the CRC never matches, the transaction index shows which ABORT markers were in the hole.
+3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
+   them.
 
 The broker replaces damaged bytes (a hole), for example by an empty batch. If the hole is at the end of the
 file, the broker cuts off the hole, and appends the empty batch.
@@ -253,11 +253,11 @@ class HoleSearch:
             self._leader_epoch = max(0, batch.partition_leader_epoch)
 
     def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
-        """Return the next intact batch whose offset is correct, and the position of this batch in the file.
+        """Return the position and the content of the next intact batch whose offset is correct, or None.
 
-        The CRC of a batch does not cover its offset, so the offset can be wrong even if the CRC matches. In a log, the
-        offsets of the batches increase. If batch A has a greater offset than the batch after it, the search therefore
-        ignores batch A. It also ignores batches with offsets that the segment cannot contain.
+        The CRC of a batch does not cover the offset, so a batch with a wrong offset can look intact. The search ignores
+        a batch if the next intact batch does not have greater offsets. It also ignores batches that end below
+        `next_offset`, and batches with offsets that the segment cannot contain.
         """
         limit = self.synced.synced_to
         found = next_whole_batch(self._windows, position, next_offset)

@@ -1,12 +1,12 @@
 """Handles the bytes after the last whole batch of a segment's file. These bytes are not part of the log.
 
 In a segment's file, two kinds of bytes may follow the last batch of the log:
-- *Zeros.* If `preallocate` is set, the log gives the file its full size at the first append, as in Kafka. Later
-  appends do not change the length of the file, so a sync need not write a new length. (The zeros occupy no
-  space on the disk.) When the log starts a new segment, or when the broker stops, the log removes the zeros. If
-  the broker is killed, the zeros stay in the file, and recovery removes them at the next start.
-- *Bytes of appends that a crash has interrupted* (checking.py). Intact batches can follow the damaged bytes. In
-  this case, recovery copies all these bytes to a `.cut` file before it removes them from the log.
+- *Zeros.* If `preallocate` is set, the first append gives the file its full size, as in Kafka. Later appends do
+  not change the size, so a sync need not write a new size. (The zeros occupy no space on the disk.) The log
+  removes the zeros when it starts a new segment, or when the broker stops. If the broker is killed, recovery
+  removes them at the next start.
+- *Bytes of appends that a crash has interrupted* (checking.py). Recovery removes these bytes. If they contain
+  intact batches, it first copies the bytes to a `.cut` file.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Reads and writes the small state files of a data directory, in Kafka's formats.
 
-A data directory has these state files:
-- `<name>-checkpoint`: an offset for each partition. The first line is the version (`0`), and the second line is the
-  number of the following lines. Each following line is `topic partition offset`.
-- `meta.properties`: the identity of the directory: node id, cluster id, directory id.
-- `<partition>/partition.metadata`: the id of the topic. If a topic is deleted and created again with the same name, the
-  new topic has another id.
-- `<partition>/leader-epoch-checkpoint`: a checkpoint of leader epochs. Its first two lines are the same as in any
-  checkpoint. Each following line is `epoch start-offset`.
+This module handles these state files of a data directory:
+- `<name>-checkpoint`: an offset for each partition. Line 1 is the version (`0`). Line 2 is the number of the
+  lines after it. Each later line is `topic partition offset`.
+- `meta.properties`: the node id, the cluster id and the id of the directory.
+- `<partition>/partition.metadata`: the topic id. If a topic is deleted and created again with the same name,
+  the new topic has another id.
+- `<partition>/leader-epoch-checkpoint`: the leader epochs. Line 1 is the version (`0`). Line 2 is the number of
+  epochs. Each later line is `epoch start-offset`.
 
 The functions `read_...` read a state file. The functions `..._content` return the text of a new state file. The broker
 replaces a state file in one step, and writes the file's CRC to the manifest (manifest.py).

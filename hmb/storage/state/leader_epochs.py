@@ -76,11 +76,11 @@ class LeaderEpochs:
         return self.starts[max(0, number - 1)].epoch
 
     def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
-        """Return the end offset of `epoch`, or of the next smaller epoch if the log does not contain `epoch`.
+        """Return the end offset of `epoch`, or of the next smaller epoch if the log lacks `epoch`.
 
-        The result also contains the epoch that was found. If the log contains no smaller epoch either, the result is
-        `epoch` with the start offset of the first epoch, as in Kafka. Return None if `epoch` is -1 or greater than all
-        epochs of the log.
+        For example, epoch 2 begins at offset 100, and epoch 5 at 250. For epoch 3, the result is `(2, 250)`. If all
+        epochs are greater, the result is `epoch` with the first epoch's start offset, as in Kafka. Return None if
+        `epoch` is -1 or greater than all epochs.
         """
         if epoch == self.newest:
             return EpochEnd(epoch, log_end_offset)
@@ -88,8 +88,8 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # For example, `starts` contains the epochs 3, 5 and 8. If `epoch` is 6, the next greater epoch is 8, so
-        # `following` is its index, 2. The method returns the epoch before it: 5. If `epoch` is 2, all epochs in
-        # `starts` are greater, so `following` is 0. The method returns the epoch 2 itself, as Kafka does.
+        # For example, `starts` contains the epochs 3, 5 and 8. If `epoch` is 6, `following` is 2, the index of epoch 8.
+        # The result is then epoch 5. If `epoch` is 2, `following` is 0, because no smaller epoch exists. The result is
+        # then epoch 2 itself, as in Kafka.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

@@ -13,21 +13,22 @@ for example `topic`, and the fields of this kind. The CRC-32C covers the rest of
     1e9975cb segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     d727605f forget events-0 0
 
-After its kind, an entry contains the name of a file or a partition. The kinds `manifest`, `opened` and `closed` have
-no name. The other fields depend on the kind:
-- `manifest`: the size of the manifest in bytes, so that the broker notices if the end of the file is lost. The file
-  ends with empty lines, into which the broker writes new entries. When this space is full, it writes a new manifest.
-- `file`: the size and the CRC-32C of a state file's new content, and then of its old content. `- -` means that the
-  file did not exist. The broker writes and syncs this entry before it replaces the file. After a crash, the file must
-  therefore have either the new or the old content. After the broker has replaced the file, it writes another entry,
-  which contains the values of the new content twice.
+After its kind, an entry contains the name of a file or a partition. The kinds `manifest`, `opened` and `closed`
+have no name. The other fields depend on the kind:
+- `manifest`: the size of the manifest in bytes. If the end of the file is lost, the size is wrong. The file
+  ends with empty lines, into which the broker writes new entries. If this space is too small, it writes a new
+  manifest.
+- `file`: the size and the CRC-32C of a state file's new content, and then of its old content. `- -` means that
+  the file did not exist. The broker writes and syncs this entry before it replaces the file. After a crash, the
+  file must therefore have the new or the old content. After the replacement, the broker writes an entry with
+  the values of the new content twice.
 - `topic`: the topic id of a partition.
-- `segment`: eight numbers. The first two are the base offsets of the segment and of the next segment. The next two
-  are the size of the log file and the time of its last write (ns). The next two are the sizes of the offset index and
-  of the time index. The last two are the size and the CRC-32C of the transaction index. If the size of the log file
-  is -1, compaction is replacing all segments between the two base offsets.
-- `forget`: the base offset of a segment that the broker is about to delete. An entry without a base offset means that
-  the broker is about to delete the whole partition.
+- `segment`: eight numbers. They are the base offsets of this and the next segment, the size of the log file, the
+  time of its last write (ns), the sizes of the offset index and the time index, and the size and the CRC-32C of
+  the transaction index. If the size of the log file is -1, the broker is replacing all segments between the two
+  base offsets.
+- `forget`: the base offset of a segment that the broker is about to delete. Without a base offset, the broker
+  is about to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
 Before the broker replaces or deletes a file, it writes an entry. For example, it writes a `forget` entry before
@@ -241,10 +242,9 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # Each state file now has its new content. The manifest still accepts two checksums for each file: the checksum
-        # of the old content and of the new content. So add an entry with only the new checksum. The entry is not
-        # synced, so a power cut can remove it. In this case, the next start accepts the old or the new content of the
-        # file.
+        # The state files now have their new contents. For each file, the manifest still accepts the checksums of the
+        # old and the new content. So add an entry with only the new checksum. Without a sync, a power cut can remove
+        # this entry. The next start then accepts both contents.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
@@ -309,9 +309,8 @@ class Manifest:
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
         """Write a new file `hmb-manifest` after the broker has loaded its logs. Raises OSError.
 
-        The keys of `topic_ids` and `segments` are the names of the partitions. The new file contains these partitions
-        with their topic ids and segments. It does not contain any other partitions of the old file, but it keeps the
-        entries of all state files.
+        The keys of `topic_ids` and `segments` are the names of partitions. The new file contains exactly the partitions
+        in `segments`, with their topic ids and segments. It keeps the entries of all state files.
         """
         with self._lock:
             self._partitions = {name: Partition() for name in segments}

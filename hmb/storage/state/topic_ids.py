@@ -1,10 +1,9 @@
 """The id of each topic. Each partition of the topic stores the id in a file `partition.metadata`.
 
-If a topic is deleted and created again with the same name, the new topic gets another id. So a consumer can distinguish
-the records of the new topic from the records of the old topic. As long as a topic exists, its id must not change,
-because the committed offsets of groups belong to this id. If a file
-`partition.metadata` is lost, the broker takes the id from another partition of the topic, or from the manifest. The
-manifest is a file that also contains the ids.
+As long as a topic exists, its id must not change, because the committed offsets of groups belong to this id. If
+a topic is deleted and created again with the same name, the new topic gets another id. If a file
+`partition.metadata` is lost, the broker takes the id from the manifest, a file that also contains the ids. If
+the manifest lacks the id, the broker takes it from another partition of the topic.
 
 Source: KIP-516.
 """

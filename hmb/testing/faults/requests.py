@@ -62,12 +62,10 @@ MESSAGE = "a fault of the test"  # in each response that has a field for the tex
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """A fault: a rule that makes the broker answer some requests with an error, late, or not at all.
+    """A rule of a test that makes the broker answer some requests with an error, late, or not at all.
 
-    A test adds this rule. The field `count` is the number of requests that the rule has changed so far.
-
-    Two faults are never equal, even if all their fields have the same values. So `Faults.remove` always removes exactly
-    the fault that the caller passes.
+    Two faults are never equal, even if all their fields have the same values. So `Faults.remove` always removes
+    exactly the fault that the caller passes.
     """
 
     api: ApiKey
@@ -256,9 +254,10 @@ class Faults:
 def _answer(fault: Fault, handler: Handler, request: Request, context: RequestContext) -> Response | None:
     """Return the response to a request that a fault changes.
 
-    If the fault has no error code, the broker's own handler answers the request. If the fault has an error code and
-    selects a topic or a partition, only this part of the response contains the error. The handler answers for the
-    other parts. If the fault selects no topic, the error is the response to the whole request.
+    - If the fault has no error code, the broker's own handler answers.
+    - If it has an error code and selects a topic or a partition, only this part of the response contains the
+      error. The handler answers the other parts.
+    - If it has an error code and selects no topic, the whole response contains the error.
 
     If `takes_effect` is true, the handler handles the whole request, but the response still contains the error.
     """
