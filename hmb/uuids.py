@@ -1,9 +1,10 @@
 """Kafka's text form of a UUID: 22 letters, digits, "-" and "_".
 
-A UUID is a number of 16 bytes. Topics, clusters and directories have a UUID as their id, and so do the members
-of some groups. Kafka's messages contain the id of a topic or a directory as 16 bytes. In all other places, for
-example in files, log lines and cluster ids, a UUID is a text. The text is the 16 bytes in base64, in the
-variant for URLs and without the padding "==".
+A UUID consists of 16 bytes. It is the id of a topic, a cluster or a directory, or of a member in some groups.
+
+Kafka's messages contain the id of a topic or a directory as 16 bytes. In all other places, for example in files,
+log lines and cluster ids, a UUID is a text: the 16 bytes in base64, in the variant for URLs and without the
+padding "==".
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Simulates a whole topology, its crashes and its restarts in one thread, in a random but repeatable order of events.
 
 Threads and networks deliver messages in an order that a test cannot control. But the code of Hailstorm that
-processes tuples uses neither threads nor networks. The simulation can therefore call this code directly, and
-choose the order of all events with a seeded random generator. Each processor and each channel between two
-processors has a random speed, so some of them are much slower than others.
+processes tuples uses neither threads nor networks. So the simulation calls this code directly, and chooses
+the order of all events with a seeded random generator.
+
+Each processor and each channel between two processors has a random speed. Some of them can be much slower
+than others.
 
 The simulation runs spouts, bolts and sinks, which are called *processors*. It also runs the *negotiator*. The
 negotiator decides, for example, when the processors save their states.
@@ -126,8 +128,9 @@ class SimulationResult:
 class Simulation:
     """One run of a topology over the given records.
 
-    `records` maps each topic to a list of its partitions, and each partition is a list of records. In each step, a
-    processor or the negotiator crashes with the probability `crash_rate`. A run has at most `crashes` crashes.
+    `records` maps each topic to a list of its partitions, and each partition is a list of records. In each
+    step, a crash happens with the probability `crash_rate`. It hits a processor or the negotiator. A run
+    has at most `crashes` crashes.
     """
 
     negotiator_class: type[Negotiator] = Negotiator

@@ -55,10 +55,10 @@ HeldTuple = tuple[TopicPartition, int, Any]  # an output that is not written yet
 
 
 class Target(Protocol):
-    """A system outside Hailstorm, for example a database, that stores outputs and a clock in one transaction.
+    """Stores outputs and a clock in one transaction, in a system outside Hailstorm, such as a database.
 
-    The clock contains one offset for each partition that the topology reads. The target contains all outputs that
-    come from records below these offsets. Use each target in only one thread.
+    The clock contains one offset for each partition that the topology reads. The target contains all
+    outputs that come from records below these offsets. Use each target in only one thread.
     """
 
     def open(self, topology: str, sink: str, start: Clock) -> Clock | None:

@@ -21,10 +21,12 @@ A processor is one instance of a node. It sends each tuple to all nodes that com
 In each of these nodes, the grouping function of the node selects one processor. For example, `count` comes
 after `tags`, so `tags-0` sends each tuple to only one of the processors `count-0`, `count-1` and `count-2`.
 
-The class `Processors` computes how a topology runs with the partitions that its topics have now. It contains
-the names of all processors. For each processor, it also contains the processors that send tuples to it, and the
-partitions from which these tuples come. The name of a processor is the name of its node and a number, for
-example `count-2`. The names of nodes are unique, so the names of processors are unique, too.
+The class `Processors` contains all processors of a topology, for the present partitions of its topics. For
+each processor, it also contains the processors that send tuples to it, and the partitions from which these
+tuples come.
+
+The name of a processor is the name of its node, a hyphen and a number, for example `count-2`. The names of
+nodes are unique, so the names of processors are unique, too.
 
 **Changes.** A topology can load its old snapshots only if its *shape* has not changed. The shape includes the
 nodes, their connections, their parallelism, and the kind of each bolt's state. For example, a bolt had three
@@ -300,8 +302,8 @@ class Processors:
     ) -> dict[TopicPartition, frozenset[str]]:
         """Return a dict: partition -> names of the processors that send tuples of this partition to `node`.
 
-        A tuple is made from a record, and belongs to the partition of this record. `instances` contains the processors
-        of each node. `reached` contains, for each node, the partitions whose tuples reach this node.
+        A tuple belongs to the partition of its record. `instances` maps the name of a node to the processors of
+        this node. `reached` maps the name of a node to the partitions whose tuples reach this node.
         """
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:

@@ -13,9 +13,9 @@ own position (6, the next record to copy), and the translated offset of the grou
     group billing: 4         --------->   translation           --commit--->   group billing: 4
 
 The mirror usually copies a whole batch without decoding its records. It only replaces a few fields in the
-header of the batch. Some batches cannot be copied in this way. For example, the batch has an old format (v0 or
-v1), or compaction has removed records from it, or the mirror has already copied its first records. The mirror
-then decodes the records, and encodes them in a new batch. The module `copying` describes all such cases.
+header of the batch. In some cases, the mirror must decode the records, and encode them in a new batch. For
+example, compaction has removed records from the batch, or the batch has an old format (v0 or v1). The module
+`copying` describes all these cases.
 
 The *position* of a partition is the source offset of the next record to copy. The mirror stores its positions
 in the target cluster, where it also writes the records. One transaction can therefore contain both the records

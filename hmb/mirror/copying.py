@@ -1,9 +1,9 @@
 """Prepares a batch of the source for the target.
 
-The records of a batch have the same bytes at every broker, so the mirror usually need not decode the records. It copies
-the bytes of the records unchanged, and writes a new header before them. In this header, it replaces a few fields, for
-example the producer id and the sequence number. The records stay compressed, and keep their keys, values, headers and
-timestamps.
+The mirror usually need not decode the records of a batch, because their bytes are the same at every broker.
+It copies these bytes, and writes a new header before them. In the new header, only a few fields are
+different, for example the producer id and the sequence number. The records stay compressed, and keep their
+keys, values, headers and timestamps.
 
 In five cases, the mirror cannot copy the bytes of the records. It must decode the records, and encode them as a new
 batch:

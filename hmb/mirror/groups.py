@@ -1,10 +1,11 @@
 """Copies the committed offsets of consumer groups to the target, so that a group can continue there.
 
-Every few seconds, the mirror reads the committed offsets of each group at the source, and translates them. The mirror
-commits a translated offset at the target if two conditions hold:
+Every few seconds, the mirror reads the committed offsets of the selected groups at the source, and translates
+them. The mirror commits a translated offset at the target if two conditions hold:
+
 - The group has no members at the target.
-- The group's offset at the target is smaller than the translated offset. So a group that already reads at the target
-  does not go back.
+- The group has no offset at the target, or a smaller one. So a group that already reads at the target does
+  not go back.
 
 The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the

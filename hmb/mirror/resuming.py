@@ -120,8 +120,9 @@ def resume(
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
     """Skip the next records of the source that are already at the end of the copy.
 
-    The function compares these records of the source with the records of the copy, one by one. While they are
-    equal, it moves the position of the partition forward. It stops at the first difference.
+    The function compares the timestamp, key, value and headers of each record at the source and in the
+    copy. While the records are equal, it moves the position of the partition forward. At the first
+    difference, it stops and sets `foreign`.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

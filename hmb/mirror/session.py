@@ -1,9 +1,11 @@
 """The mirror itself: it copies batches until it is stopped, or until the copy is complete.
 
 The main loop of a mirror is in `_copy`. It fetches batches from the source, writes them to the target, and
-stores the new positions in memory. It commits the positions once a second. If a broker cannot be reached for a
-while, the mirror closes its connections, and starts again at the committed positions. A mirror also starts at
-these positions after a crash, so both cases use the same code.
+stores the new positions in memory. About once a second, it commits the positions.
+
+After a temporary error, for example a lost connection, the mirror opens new connections, and starts again at
+the committed positions. A mirror also starts at these positions after a crash, so both cases use the same
+code.
 """
 
 from __future__ import annotations

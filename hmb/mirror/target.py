@@ -19,11 +19,12 @@ AddPartitionsToTxn request before it writes to new partitions in a transaction. 
 this request. For a mirror, version 2 would save little time, because a mirror sends this request only about
 once a second.
 
-Version 2 of transactions also has a disadvantage. At the end of a transaction, the cluster writes a *marker*
-into each partition of the transaction. A Kafka broker can refuse a batch of the next transaction that arrives
-before all these markers are written. The mirror would then have to send this batch and all later batches again.
-In version 1, the AddPartitionsToTxn request fails instead. The mirror has not sent a batch yet, so it repeats
-only this request.
+Version 2 of transactions has a disadvantage. At the end of a transaction, the cluster writes a *marker* into
+each partition of the transaction. Until all markers are written, a Kafka broker can refuse a batch of the
+next transaction. The mirror would then have to send this batch and all later batches again.
+
+In version 1, the mirror sends an AddPartitionsToTxn request before the batches. If markers are missing, this
+request fails, and the mirror repeats only this request.
 """
 
 from __future__ import annotations

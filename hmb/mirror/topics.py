@@ -47,10 +47,13 @@ def chosen_topics(source: Admin, choice: TopicChoice) -> list[TopicDescription]:
 def prepare_topics(
     source: Admin, target: Admin, topics: list[TopicDescription], choice: TopicChoice
 ) -> list[MirroredTopic]:
-    """Create the missing topics and partitions at the target, and copy the settings of each topic to the target.
+    """Create the missing topics and partitions at the target, and copy the settings of each topic there.
 
-    Raises MirrorError if the target refuses a topic or a setting, or if a topic of the target has more partitions than
-    the same topic of the source.
+    Then wait until each partition has a leader. Raises MirrorError in these cases:
+
+    - The target refuses a topic, a partition or a setting.
+    - A topic has more partitions at the target than at the source.
+    - A partition has no leader after WAIT_FOR_TOPICS seconds.
     """
     if not topics:
         return []

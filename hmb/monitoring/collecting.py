@@ -8,10 +8,14 @@ milliseconds apart.
 For example, `collect` reads the position of a consumer group. The group then commits a new position. After this,
 `collect` reads the number of OffsetCommit requests. This number includes the commit, but the group's position is old.
 
-Cost: `collect` takes about 15 us for each segment. Sometimes, it must also read the header of a batch from a
-file. This happens for each segment whose first batch is not in memory. It also happens for each partition that
-a group has not read to its end: `collect` then reads the header of the batch at the group's position. A
-`StateCache` avoids these costs for logs that have not changed.
+Cost: `collect` takes about 15 us for each segment. In two cases, it must also read the header of a batch from
+a file:
+
+- The timestamp of a segment's first batch is not in memory.
+- A group has not read a partition to its end. `collect` then reads the header of the batch at the group's
+  position.
+
+A `StateCache` avoids most of these costs for logs that have not changed.
 """
 
 from __future__ import annotations

@@ -24,10 +24,11 @@ addresses must not show the token. So the browser can also send the token in a c
 contains the user's session.
 
 Two cookies show who sends a request: one contains the token, and the other contains the user's session. The
-server accepts them in GET requests. Other requests, for example POST, can change something in the broker. A web
-page of an attacker could make the browser send such a request. The server therefore ignores the cookies in
-these requests. Only requests to public routes are an exception, because the public routes `/login` and
+server accepts them only in GET requests, and in all requests to public routes. The public routes `/login` and
 `/logout` need the cookies.
+
+In all other requests, the server ignores the cookies. For example, a web page of an attacker could make the
+browser send a POST request that changes something in the broker.
 
 A browser sends the cookies of a host to all ports of this host. Two servers on the same host must not use each
 other's cookies, so the name of a cookie contains the server's port. The cookies have the attribute

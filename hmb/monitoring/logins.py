@@ -1,9 +1,10 @@
 """Checks the passwords of users who log in at the HTTP ports of a broker, and stores the sessions of these users.
 
 The broker prints a link to its page. The link contains a random token. If the broker has no users, everybody
-who has the link can read the page. A broker has users if a listener uses SASL, or if an ACL or a SCRAM
-credential exists. In this case, a reader must open the link and also log in as one of these users. The page
-shows only what this user may read (rights.py).
+who has the link can read the page. If the broker has users, a reader must also log in as one of them. The
+page then shows only what this user may read (rights.py).
+
+A broker has users if a listener uses SASL, if a SCRAM credential exists, or if the broker checks ACLs.
 
 For example, alice logs in on the page with her SASL password. She gets a cookie with a random session id. The
 page then shows her everything that the principal User:alice may read.

@@ -11,11 +11,13 @@ of both programs, so dashboards for these names work with HMB without changes:
 Prometheus requests the metrics every few seconds. For each request, `StateCollector` collects the broker's state once,
 and makes the metrics from it.
 
-The metrics differ from Kafka's metrics in three ways. First, the metrics of requests have no label for the API
-version. Second, `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the
-record bytes of all topics together. Third, `messagesin_total` does not count the messages of a topic, but the
-offsets that the topic has used. Transaction markers also use offsets, so this number can be greater than the
-number of messages.
+The metrics differ from Kafka's metrics in three ways:
+
+- The metrics of requests have no label for the API version.
+- `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the record bytes of
+  all topics together.
+- `messagesin_total` does not count the messages of a topic, but the offsets that the topic has used.
+  Transaction markers also use offsets, so this number can be greater than the number of messages.
 """
 
 from __future__ import annotations

@@ -11,10 +11,12 @@ token*, a secret for the user who runs the broker. Only this user can read the f
 The links to the state and to the page contain a token. The broker stores this token in a separate file, and uses it
 again after a restart. A page that is open in a browser therefore still works after the restart.
 
-*Other computers.* The broker's state contains the names of topics and clients, and the broker's page also shows the
-values of records. If other computers can reach the HTTP port for the state or for the page, this port therefore needs
-TLS and a login. Without them, the broker does not start. For TLS, the port uses the broker's settings `ssl.keystore.*`.
-Users log in with the same name and password as Kafka clients that use SASL.
+*Other computers.* The broker's state contains the names of topics and clients, and the broker's page also
+shows the values of records. So if other computers can reach the HTTP port for the state or for the page, this
+port needs TLS and a login. If TLS or the login is missing, the broker does not start.
+
+For TLS, an HTTP port uses the broker's settings `ssl.keystore.*`. Users log in with the same name and
+password as Kafka clients that use SASL.
 """
 
 from __future__ import annotations

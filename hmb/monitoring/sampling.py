@@ -1,9 +1,11 @@
 """Takes samples of a broker's counters, for rates over the last minute and for the lag of groups over five minutes.
 
 A counter, such as a partition's log end offset, shows only a total. To compute a rate, such as records per
-second, HMB compares the counter with an older value. A thread therefore stores a sample of all counters every
-INTERVAL seconds. This thread runs in a broker that serves its state or a web page over HTTP. It also runs in
-the command `hmb ui -b ADDRESS`, which serves a page about another broker.
+second, HMB compares the counter with an older value. So a thread stores a sample of all counters every
+INTERVAL seconds.
+
+The thread for samples runs in a broker that serves its state or a web page over HTTP. It also runs in the
+command `hmb ui -b ADDRESS`, which serves a page about another broker.
 
 For example, a sample from 60 s ago contains the log end offset 1,000, and the log end offset is 4,000 now. The rate
 over the last minute is 50 records per second.

@@ -8,10 +8,12 @@ An entry of the cache contains the log's offsets at the time when the broker rea
 offsets, it has changed. But some changes do not show in these offsets. For example, compaction only removes older
 records. An entry is therefore valid for only FRESH seconds. After this time, the broker reads the log again.
 
-If a group has unread records, the broker's state shows the age of the first unread batch. To find the age, the broker
-reads a timestamp from the header of this batch in the log's file. The cache stores these timestamps. New records do not
-change an earlier batch, so a timestamp usually stays valid. But compaction or retention can delete the batch. The cache
-therefore keeps a timestamp for only FRESH_TIMESTAMPS seconds.
+If a group has unread records, the broker's state shows the age of the first unread batch. To find the age,
+the broker reads a timestamp from the header of this batch in the log's file. The cache stores these
+timestamps.
+
+New records do not change an earlier batch, but compaction or retention can delete it. The cache therefore
+keeps the timestamps of a log for only about FRESH_TIMESTAMPS seconds.
 """
 
 from __future__ import annotations

@@ -29,8 +29,11 @@ Read in this order:
 - `connection`  the client's end and the broker's end of a connection; matches responses with requests
 - `errors`, `api_keys`, `enums`, `topics`  tables of codes and names
 
-You can skip five modules when you read this folder for the first time. `tagged_fields` encodes the optional fields of
-newer versions. `allowance` limits the memory for the requests of untrusted clients. `annotate` shows messages byte by
-byte, for the commands `hmb decode` and `hmb sniff`. `consumer_protocol` encodes the data that members of a classic
-group send to each other through the broker. `range_assignment` divides partitions among the members of a group.
+You can skip five modules when you read this folder for the first time:
+
+- `tagged_fields` encodes the optional fields of newer versions.
+- `allowance` limits the memory for the requests of untrusted clients.
+- `annotate` shows messages byte by byte, for the commands `hmb decode` and `hmb sniff`.
+- `consumer_protocol` encodes the data that members of a classic group send to each other through the broker.
+- `range_assignment` divides partitions among the members of a group.
 """

@@ -14,10 +14,12 @@ The costs are:
 For example, a request contains an array of 5000 topics. Before the decoder creates the items of this array, it calls
 `ALLOWANCE.spend` with their cost in memory: 5000 x 1024 bytes, about 5 MB.
 
-A decoder reports the cost of a value by calling `ALLOWANCE.spend` with the number of bytes. The function
-`spend` limits the memory of a message: if the message takes too much memory, `spend` can wait for free memory,
-or raise ProtocolError. Each thread has its own `spend`. By default, `spend` does nothing, so the memory is not
-limited. Clients use this default, because they trust their broker.
+A decoder reports the cost of a value by calling `ALLOWANCE.spend` with the number of bytes. If the message
+takes too much memory, the function `spend` can wait for free memory, or raise ProtocolError. Each thread has
+its own `spend`.
+
+By default, `spend` does nothing, so the memory is not limited. Clients use this default, because they trust
+their broker.
 
 By default, `ALLOWANCE.spend` does nothing. Before the broker decodes a request, `Dispatcher.begin`
 (broker/dispatch.py) replaces this default with a function that limits memory. The decoders call the function

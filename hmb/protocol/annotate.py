@@ -72,10 +72,11 @@ def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
 
 
 def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield a `Line` for each field of a response. If `sized` is true, the buffer begins with the response's length.
+    """Yield a `Line` for each field of a response: the fields of its header, and then those of its body.
 
-    The bytes of a response do not show which API and which version it has. The caller must therefore pass the class
-    of the response and the version.
+    If `sized` is true, the buffer begins with the response's length, and the first `Line` shows this
+    length. The bytes do not show the API and the version, so the caller passes them. Raises ProtocolError
+    if the bytes are malformed.
     """
     position = (yield from _size(buffer)) if sized else 0
     position = yield from annotate(ResponseHeader, response.header_version(version), buffer, position, "header.")

@@ -1,10 +1,12 @@
 """The two ends of a connection, without a socket: they convert frames to messages, and messages to frames.
 
-The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So the tests need only bytes,
-and other code can use the classes with sockets, files or pipes. The classes implement three rules of the protocol:
+The two classes of this module use no sockets ("sans-IO"). So tests need only bytes, and other code can use
+the classes with sockets, files or pipes. The classes implement three rules of the protocol:
+
 - Each message begins with a header.
 - Responses arrive in the order of the requests.
-- A response has the same version as its request.
+- A response has the same version as its request, except for an unsupported ApiVersions request. Its response
+  has version 0.
 
 A client sends an ApiVersions request before it knows which versions the broker supports. Two special rules
 ensure that the client can read the response in every case:
@@ -112,8 +114,8 @@ class ServerConnection:
 class ClientConnection:
     """The client's end of a connection: encodes requests and decodes responses.
 
-    A broker sends the responses of a connection in the order of the requests. So the client keeps a queue of the
-    requests that have no response yet. Each response belongs to the oldest request in the queue.
+    A broker sends the responses of a connection in the order of the requests. So the client keeps a queue
+    of the requests that wait for a response. Each response belongs to the oldest request in the queue.
     """
 
     def __init__(self, client_id: str | None, first_correlation_id: int = 0) -> None:

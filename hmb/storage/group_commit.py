@@ -70,9 +70,9 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point, and the time `now` (ms) at which the log is opened.
 
-        The first sync, and each sync after the log has created a file, also syncs the log's directory. Otherwise, a
-        power cut could remove new files from the directory. After such a sync, the object calls `on_directory_synced`
-        with the active segment and the log's end offset.
+        A sync also syncs the log's directory if it is the first sync, or if the log has created files since the
+        previous sync. Otherwise, a power cut could remove the new files from the directory. After such a sync, the
+        object calls `on_directory_synced` with the active segment and the log's end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)

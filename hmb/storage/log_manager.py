@@ -264,8 +264,8 @@ class LogManager:
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
         """Write the recovery points and log start offsets of `logs` to the checkpoint files. Raises OSError.
 
-        If `logs` is None, the method writes the offsets of all logs. If the dict `logs` maps a name to None, the method
-        writes 0 for both offsets of this log.
+        The files then contain only these logs, or all logs if `logs` is None. If `logs` maps a name to None, both
+        offsets of this log are 0. After `close`, the method writes nothing.
         """
         with self._checkpoint_lock:
             if not self._is_closed:
@@ -311,8 +311,8 @@ class LogManager:
     def watch_disk(self) -> None:
         """If the disk is full, delete expired segments, and check whether the disk has space again.
 
-        The broker usually keeps the files of a deleted segment for a while, because a fetch may still read them. When
-        the disk is full, this method removes such files immediately.
+        The broker usually keeps the files of a deleted segment for `file.delete.delay.ms`, because a fetch may still
+        read them. This method removes the files immediately.
         """
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):

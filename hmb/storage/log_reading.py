@@ -57,7 +57,7 @@ def find_records(
     *,
     committed: bool,
 ) -> FetchDataInfo:
-    """Find the records from `offset` on, without reading all of them. Return their region of a file.
+    """Find the records from `offset` on. Return the region of a file that contains them, not the records.
 
     The region begins with the batch that contains `offset`, or with the next batch. It has at most `max_bytes`
     bytes. But if the first batch is larger, the region is exactly this batch.
@@ -105,10 +105,10 @@ def _aborted_in(
 
 
 def _indexed_offset(segment: Segment, position: int) -> int | None:
-    """Return the last offset of the first indexed batch at or after `position`.
+    """Return the last offset of the first indexed batch at or after `position` in the log file.
 
-    A batch is indexed if the offset index has an entry for this batch. Most batches have no entry. Return None if
-    the index has no entry at or after `position`, or if the entry is damaged.
+    A batch is indexed if the offset index has an entry for it. Return None if the index has no entry at or after
+    `position`, or if the first such entry does not match the log.
     """
     entry = segment.offset_index.at_or_after(position)
     if entry is None:

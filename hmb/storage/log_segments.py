@@ -77,9 +77,8 @@ class LogSegments:
         compaction later removes the last records of the old segment, the name still shows where these records ended.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # Write the entry of the closed segment into the manifest, but do not sync the manifest. A power cut may remove
-        # the entry. If the entry is missing at the next start, the broker checks the whole segment. This check takes
-        # time, but no record is lost.
+        # Do not sync the manifest. A power cut may then remove the entry of the closed segment. In this case, the
+        # broker checks the whole segment at its next start. This check takes time, but no record is lost.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)

@@ -8,10 +8,10 @@ first record, written with twenty digits:
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
     00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
 
-Example: each batch has 10 records and 1,000 bytes, and the batch that contains offset 8,100 begins at position 7,000.
-To read from offset 8,100, the segment looks up this offset in its offset index and finds the entry (offset 8,080,
-position 5,000). The segment scans the headers of the batches from position 5,000 on until it finds the batch. Then the
-segment returns the region of the file that begins at position 7,000.
+Example: each batch has 10 records and 1,000 bytes. A reader wants offset 8,100, which is in the batch at
+position 7,000. The segment looks up offset 8,100 in its offset index, and finds the entry (offset 8,080,
+position 5,000). It reads the headers of the batches at positions 5,000, 6,000 and 7,000. The third batch
+contains offset 8,100, so the segment returns the region of the file that begins at position 7,000.
 
 The broker appends only to the last segment of a log, the active segment. The `size` of a segment is the number of bytes
 of its complete batches. An append increases `size` only after the write has succeeded. Readers read only up to `size`,

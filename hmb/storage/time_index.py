@@ -57,10 +57,10 @@ class TimeIndex(SegmentIndex[TimestampOffset]):
             self._last = TimestampOffset(timestamp, offset)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the last entry with a timestamp below `timestamp`. If no such entry exists, return (-1, base offset).
+        """Return the last entry with a timestamp below `timestamp` (ms), or (-1, base offset) if none exists.
 
-        All records up to the offset in this entry are older than `timestamp`. A scan for the timestamp can therefore
-        start at this offset. The look-up takes O(log n) steps for n entries.
+        If an entry exists, all records up to its offset are older than `timestamp`. So a scan for the timestamp can
+        start at the returned offset. For n entries, the look-up takes O(log n) steps.
         """
         return self._entry(self._search(bisect_left, timestamp)[1])
 

@@ -24,9 +24,9 @@ The consumer skips the records of this producer from the first offset on. It sto
 marker that ends the producer's transaction.
 
 The broker searches for the aborted transactions that have records at offsets from `start` up to `end` - 1. The
-marker of a transaction comes after its records. So the search begins with the first marker at or after `start`,
-and reads the entries in the order of their markers. After the last entry of a segment's index, the search
-continues in the index of the next segment.
+marker of a transaction comes after the transaction's records. So the search begins at the first entry whose
+marker is at or after `start`. It reads this entry and the later entries, and continues in the indexes of the
+next segments.
 
 The search ends after an entry whose last stable offset is at or after `end`. Such an entry shows that all
 transactions with records below `end` had ended when the broker wrote the entry. So transactions with later
@@ -74,8 +74,8 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex(IndexFile):
     """The `.txnindex` file of one segment. An entry has 34 bytes.
 
-    The entries are sorted by last offset, in ascending order. The object keeps a copy of all entries in memory. So
-    a search finds the right entries, even if another process changes the file.
+    The entries have the same order as the transactions' markers in the log. Searches use a copy of all entries in
+    memory, so they work even if another process changes the file.
     """
 
     SUFFIX = ".txnindex"

@@ -1,9 +1,11 @@
 """Lets a fetch wait until a producer appends records to one of its logs, or until the broker stops.
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and an append to the log wakes all of
-them. A fetch first reads its logs. If it must wait for more records, it adds its watcher to the sets of these
-logs. It then reads the logs again, and only then waits. Without the second read, the fetch would miss records
-that were appended after the first read, but before the watcher was in the set.
+them.
+
+A fetch first reads its logs. If it must wait for more records, it adds its watcher to the set of each log. It
+then reads the logs again, and only then waits. Without the second read, it would miss records that were
+appended after the first read, but before the watcher was in the set.
 """
 
 from __future__ import annotations

@@ -27,26 +27,29 @@ for both events:
 `advance` moves the clock in steps. After each step, the broker does the work that is due. The thread that has
 called `advance` runs the periodic tasks. After the last step, `advance` returns.
 
-Some periodic tasks run every 10 seconds. If `advance` moved the clock by one year, such a task would run three
-million times. While `advance` moves the clock, the task therefore waits longer between two runs. The wait is
-one twentieth of the remaining time, but at least 10 seconds. So the waits become shorter and shorter, and the
-task runs only about 250 times.
+Some periodic tasks run every 10 seconds. In one year, such a task would run three million times. So while
+`advance` moves the clock, the task waits longer: one twentieth of the remaining time, but at least 10 seconds.
+If `advance` moves the clock by one year, the first wait is 18 days, and the last waits are 10 seconds. The task
+runs only about 250 times.
 
-Clients send heartbeats in real time, for example every 3 seconds. Suppose that `advance` moved the clock for
-the deadlines of group members. All running clients would then seem to have sent no heartbeat for a long time,
-and would lose their sessions. The deadlines of members therefore follow the real time. Only `advance(...,
-expire_members=True)` moves the clock for them. Members whose deadlines have passed then expire, and running
-clients join their groups again.
+Clients send heartbeats in real time, for example every 3 seconds. The deadlines of group members therefore
+follow the real time. If `advance(hours=1)` also moved the clock for these deadlines, all members would seem to
+have sent no heartbeat for an hour.
+
+Only `advance(..., expire_members=True)` moves the clock for the deadlines of group members. Members whose
+deadlines have passed then expire, and running clients join their groups again.
 
 The module hmb/storage/clock.py lists the parts of the broker that use a test's clock. Three time limits always
 use the real time: how long a Fetch request waits for records, and the timeouts of requests and of connections.
 If these limits used the test's clock, a call of `advance` would end the waits too early and close the
 connections of clients.
 
-A `ManualClock` has one limitation: it does not change the clock of producers. A producer writes the real time
-into its records, but the broker uses the moved clock. After `advance(days=8)`, a new record therefore seems to
-be 8 days old. With the default retention of 7 days, the broker deletes it. This does not happen in topics with
-`message.timestamp.type=LogAppendTime`, because the broker itself writes the timestamps there.
+A `ManualClock` does not change the clock of producers. A producer writes the real time into its records, but
+the broker uses the moved clock. After `advance(days=8)`, a producer's new record seems to be 8 days old. With
+the default retention of 7 days, the broker deletes the record.
+
+In topics with `message.timestamp.type=LogAppendTime`, the broker itself writes the timestamps. New records
+therefore never seem too old.
 """
 
 from __future__ import annotations

@@ -123,8 +123,9 @@ class RequestRecord:
     ) -> list[RecordedRequest]:
         """Return the recorded requests of an API, from the oldest to the newest.
 
-        If `topic`, `client_id` or `error` is given, return only the requests that match. A request matches `error` if
-        its response contains this error code. Raises NameNotFound if the API or the error is unknown.
+        The result contains only requests that match all given arguments `topic`, `client_id` and `error`. A request
+        matches `error` if its response contains this error code. Raises NameNotFound if the API or the error is
+        unknown.
         """
         name = api_name(api_key(api))
         code = None if error is None else error_code(error).name

@@ -1,9 +1,8 @@
 """Lets a broker imitate an older release of Kafka: it offers only the APIs and the API versions of this release.
 
-A client first sends an ApiVersions request, to find out which versions of each API the broker supports. It then
-uses only these versions. For old brokers, a client needs extra code, but a test with a new broker never runs
-this code. With this module, a new broker offers only the versions of an old release. A test can then run the
-extra code, too.
+With an ApiVersions request, a client finds out which versions of each API the broker supports. It then uses only
+these versions. For old brokers, a client often has extra code. With this module, a new broker offers only the
+versions of an old release, so a test can run the extra code.
 
 The broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of Kafka 2.8. If a client sends a request of
 another API or version, the broker closes the connection, as Kafka 2.8 does.

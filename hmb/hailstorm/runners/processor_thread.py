@@ -12,10 +12,13 @@ registry. The thread of a processor repeats four steps:
        could not convert) to their topic. If the state machine asks for a save of its state, begin the save.
     4. If the report of the processor has changed, write it into the registry.
 
-A restart cannot repair some errors, for example a mistake in the user's code. The processor publishes such an error as
-the `failure` in its report. The negotiator, which leads the topology, then ends the topology. All other errors may
-disappear after a restart, for example when a database answers again. Such an error ends only the thread of the
-processor. The negotiator then begins a new epoch, and the runner starts the processor again.
+A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error
+of this kind into its report, as the `failure`. The negotiator, which controls all processors, then ends the
+topology.
+
+Other errors may disappear after a restart, for example if a database was unavailable for a while. They end
+only the thread of the processor. The negotiator then begins a new epoch, and the runner restarts the
+processor.
 
 Some sinks keep their outputs in memory, and write the last outputs only when the topology has ended. If this
 write fails, the exception ends the thread. The processor is not started again, because the topology has already
@@ -361,10 +364,10 @@ class ProcessorThread(threading.Thread):
             self._published = replace(report)
 
     def _release(self) -> None:
-        """End this processor's session with the registry, and close everything else that this processor has opened.
+        """End the session with the registry, and close everything else that this processor has opened.
 
-        When the session ends, the registry removes the entry of this processor. The negotiator, which controls all
-        processors, watches these entries, and so notices that this processor has ended.
+        The registry then removes the entry of this processor. The negotiator, which controls all processors,
+        sees the removal, and so learns that the processor has ended.
         """
         self._mailbox.close()
         if self._session is not None:

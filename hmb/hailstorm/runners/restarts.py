@@ -25,8 +25,9 @@ from hmb.hailstorm.master import MasterState
 class RestartLimit:
     """Counts the restarts of processors since the last complete snapshot, and reports too many restarts.
 
-    The attribute `problem` is None at first. When there are more than `limit` restarts, it becomes an error
-    message, and the runner ends the topology. If `limit` is None, the number of restarts is not limited.
+    The attribute `problem` is None until the count exceeds `limit`. Then `problem` contains an error
+    message, and the runner ends the topology with this message. If `limit` is None, the number of restarts
+    is not limited.
     """
 
     def __init__(self, limit: int | None) -> None:

@@ -50,8 +50,8 @@ class Worker:
     def wait(self) -> None:
         """Wait until the topology has ended. If a processor crashes before that, raise its exception at once.
 
-        A processor can also fail while the topology ends. The method then first waits for the other processors, because
-        they may still be writing their last outputs. After that, it raises the exception.
+        If a processor fails while the topology ends, first wait for the other processors of this worker,
+        because they may still be writing their last outputs. Then raise the exception.
         """
         while any(thread.is_alive() for thread in self.threads):
             self._raise_crash(thread for thread in self.threads if not thread.has_ended)

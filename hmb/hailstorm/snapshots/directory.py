@@ -15,14 +15,16 @@ The layout of a snapshot file, with big-endian integers:
     header          bytes     the list [epoch, processor, clock], encoded by hailstorm/codec.py
     state           bytes     up to the end of the file
 
-The store writes a snapshot file under a temporary name that no other file has. Then the store syncs the file to the
-disk, renames it, and syncs the directory. So a file with a final name is always complete, even after a crash. The CRC
-detects damage that happens later on the disk. Each new snapshot of a processor has a higher number in its file name. A
-crash can leave temporary files behind. When the topology starts again, the store deletes them.
+The store writes a snapshot file under a temporary name that no other file has. It syncs the file to the disk,
+renames it to a name with the suffix `.snapshot`, and syncs the directory. So a file with this suffix is
+always complete, even after a crash. The CRC detects damage that happens later on the disk.
 
-The store takes a lock, checks the epoch, and renames the file. While a process holds the lock, no new epoch can begin.
-So a process of an old epoch cannot rename its file after a new epoch has begun. Suppose that a process hangs before it
-takes the lock, and a new epoch begins. When the process continues, the check of its epoch fails, so the process does
+Each new snapshot of a processor has a higher number in its file name than the existing ones. A crash can
+leave temporary files (`.tmp`). When a new epoch begins, the store deletes them.
+
+After the store has written a snapshot file, it takes a lock, checks the epoch, and renames the file. While a
+process holds the lock, no new epoch can begin. For example, a process of epoch 4 hangs before it takes the
+lock, and epoch 5 begins. When the process continues, the check raises StaleEpochError, so the process does
 not rename its file.
 
 It can take long to write a large state. The store therefore takes its lock only after it has written the snapshot file.

@@ -1,9 +1,13 @@
 """Targets: the databases and topics to which a `TransactionalSink` writes each output exactly once.
 
-To write each output exactly once, a sink writes its outputs and a clock in one transaction. The clock shows which
-outputs the target already contains. Suppose that the sink crashes and restarts. If the transaction has committed, the
-sink reads the clock from the target, and does not write these outputs again. If the transaction has not committed, the
-outputs are still in the snapshot of the sink, and the sink writes them now.
+To write each output exactly once, a sink writes its outputs and a clock in one transaction. The clock shows
+which outputs the target already contains. If the sink crashes, it reads the clock from the target at its next
+start:
+
+- If the transaction has committed, the sink does not write these outputs again.
+
+- If the transaction has not committed, the outputs are still in the snapshot of the sink. The sink then
+  writes them.
 
 A target stores two things: the outputs of a sink, and a *clock*. The clock contains one offset for each
 partition that the topology reads. The outputs of all records below these offsets are in the target. There are
@@ -16,10 +20,14 @@ three kinds of targets. The first two are in the module `database`, and the thir
                       the offsets of a consumer group. Consumers of the topic must use the isolation level
                       read_committed.
 
-When a new instance of a sink starts, the previous instance can still be running. The target must then refuse the writes
-of the previous instance. A database target stores in its table how often the sink has started. Each instance remembers
-the number of its own start. If the table contains a higher number, a newer instance exists, so the write fails. A topic
-target uses a transactional id: when the new instance starts, the broker fences the producer of the previous instance.
+When a new instance of a sink starts, the previous instance can still be running. The target must then refuse
+the writes of the previous instance.
+
+A database target stores in its table how often the sink has started. Each instance remembers the number of
+its own start. If the table contains a higher number, the write of an instance fails.
+
+A topic target uses a transactional id. When a new instance starts, the broker fences the producer of the
+previous instance.
 
 When a sink starts, it checks that the target has not lost any outputs. It compares the clock in the target with the
 clock in its own snapshot. Each clock contains one offset for each partition that the topology reads. If an offset in

@@ -1,9 +1,9 @@
 """Topics as targets: one Kafka transaction writes outputs of a sink, and commits the sink's progress.
 
-A Kafka transaction can write records and also commit offsets of a consumer group. Either all of this takes effect, or
-nothing. The progress of a sink is a *clock*: one offset for each partition that the topology reads. So each transaction
-of the sink commits its clock as the offsets of the group `hailstorm-<topology>-<sink>`. Kafka's own tools and the
-command `hmb groups` show these offsets:
+A Kafka transaction can write records and also commit offsets of a consumer group. Either all of this takes
+effect, or nothing. So each transaction of a sink also commits the *clock* of the sink: one offset for each
+partition that the topology reads. The group is `hailstorm-<topology>-<sink instance>`. Kafka's own tools and
+the command `hmb groups` show these offsets:
     hmb groups describe hailstorm-trending-out-0
 
 When a sink starts, an older process of the same sink may still be running. The method `init_transactions` *fences* the

@@ -8,16 +8,17 @@ that serves it, and it changes nothing in this broker. The browser sends these r
     one segment, batch, look-up   GET /segment ...  `log_views.py` reads the log when the user opens one of these
     the requests of clients       GET /requests     `recent_requests.py` records requests while a page shows them
 
-The feed divides the state into parts, for example one part for each partition and one for each segment. Suppose that a
-producer appends 10 records to orders-0. The next event of the feed contains two parts: the partition with its new high
-watermark, and the active segment with its new size. The page moves the line of the high watermark, and makes the bar
-of the segment longer.
+The feed divides the state into parts, for example one part for each partition and one for each segment.
+Suppose that a producer appends 10 records to orders-0. Among other parts, the next event of the feed contains
+the partition with its new high watermark, and the active segment with its new size. The page moves the line
+of the high watermark, and makes the bar of the segment longer.
 
 *Security.* The broker prints a link to the page, and the link contains a token. The first request exchanges
-this token for a cookie, so that the browser's address bar does not show the token. The broker also sends the
-header Content-Security-Policy. With this header, the browser loads scripts and styles only from this broker. The page
-can also send requests only to this broker. The scripts insert all names, keys and values as plain text, so HTML
-tags in them have no effect.
+this token for a cookie, so that the browser's address bar does not show the token.
+
+The broker also sends the header Content-Security-Policy. With this header, the browser loads scripts and
+styles only from this broker, and the page can send requests only to this broker. The scripts insert all
+names, keys and values as plain text, so HTML tags in them have no effect.
 
 *Cost.* While a browser shows the page, the feed, a thread of the broker, collects the broker's state several
 times a second. If clients send records to all of 100 partitions, the feed uses 3 % of one processor. While no

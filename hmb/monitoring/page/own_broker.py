@@ -1,9 +1,11 @@
 """Serves the page of a broker that runs in this process.
 
 On the page, a user can open a segment or a batch, or look up an offset or a timestamp. The page then sends a
-request to one of the routes in this module. The address of the request names a partition, for example
-`/batch?topic=orders&partition=0&segment=8021&position=5000`. If the topic, the partition, the segment or the
-offset does not exist, the response has the status 404. It contains a JSON object with the reason.
+request to one of the routes in this module, for example
+`/batch?topic=orders&partition=0&segment=8021&position=5000`.
+
+If the topic, the partition, the segment or the offset of a request does not exist, the response has the
+status 404. It contains a JSON object with the reason.
 """
 
 from __future__ import annotations

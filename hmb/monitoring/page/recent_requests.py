@@ -253,10 +253,10 @@ def _followed(way: list[Call] | None) -> Iterator[None]:
 
 
 def _callers() -> list[Call]:
-    """Return the HMB functions that are already running in this thread when the handler of a request is called.
+    """Return the HMB functions that are active in this thread when the handler of a request is called.
 
-    The list begins with the outermost function and ends with the function that calls the handler. It leaves out
-    the functions that count or record requests.
+    The outermost function comes first, and the function that calls the handler comes last. The list leaves
+    out the functions that count or record requests.
     """
     here, frames, frame = __file__, [], sys._getframe()
     while (frame := frame.f_back) is not None:  # type: ignore[assignment]

@@ -199,8 +199,8 @@ def _write(
     """Write the rows of a task and its note in one transaction.
 
     The note contains the number of the batch, the number of rows and a checksum of the rows. `before` is None, or
-    the note of an earlier run that has written this batch. If both notes are equal, the topic already contains
-    these rows. The function then aborts the transaction and raises _SameRowsError.
+    the note of an earlier run that has written this batch. If the new note equals `before`, the topic already
+    contains these rows. The function then aborts the transaction and raises _SameRowsError.
     """
     with producer.transaction():
         for batch in batches:

@@ -59,7 +59,7 @@ def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
     """Delete segments that have expired or are completely below `before_offset`. Return their number.
 
     The module retention.py decides which segments have expired. If a compaction or a repair is running, or if the
-    log refuses appends, the function returns 0.
+    log was closed or deleted, the function deletes nothing and returns 0.
 
     A fetch may still read a deleted segment, so its files stay on disk for `file.delete.delay.ms`. If `at_once` is
     True, the function removes the files of all deleted segments immediately.

@@ -84,7 +84,7 @@ class OffsetMap:
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch. Return True, or False if the memory was already used up and nothing was added.
+        """Add the keys of a batch, and return True. If the memory is already used up, return False instead.
 
         The caller adds the last batch of the log first, and then each earlier batch. If a batch does not end below the
         batch that was added before it, the method raises CORRUPT_MESSAGE.
@@ -245,7 +245,7 @@ class Compaction:
         A marker is a record that ends a transaction. It is the only record of its batch.
 
         - The batch stays unchanged if `is_needed` is True: the log still has other batches of the transaction. It also
-          stays unchanged if this compaction does not reach its offset.
+          stays unchanged if the batch is after the offsets that this compaction covers.
         - Otherwise, the batch gets a delete horizon (a time in ms), unless it already has one.
         - When this time has passed, the marker is dropped. If the batch is the last one of its producer, its header
           stays.

@@ -168,11 +168,11 @@ class Search:
 def bisection(
     count: int, key_of: Callable[[int], int], wanted: int, *, below: bool = False
 ) -> tuple[list[SearchStep], int | None]:
-    """Do a binary search for the last entry with a key of at most `wanted`. Return the steps and its number.
+    """Search for the last entry whose key is at most `wanted`. Return the steps and the entry's number.
 
-    The entries are sorted by their keys, and have the numbers 0 to `count` - 1. `key_of(3)` returns the key of
-    entry 3. If `below` is True, the key must be less than `wanted`. If no such entry exists, the returned number is
-    None.
+    The search is binary. The entries are sorted by their keys, and have the numbers 0 to `count` - 1. `key_of(3)`
+    returns the key of entry 3. If `below` is True, the key must be less than `wanted`. If no such entry exists, the
+    returned number is None.
     """
     steps: list[SearchStep] = []
     low, high = 0, count - 1

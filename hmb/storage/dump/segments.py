@@ -9,7 +9,7 @@ position of the damage, in these cases:
 
 If the CRC of a batch is wrong, the dump shows the batch with `isvalid: false`. With `--deep-iteration`, it also shows
 the records before the first record that cannot be decoded. But it shows no records if the size of the batch is greater
-than DEFAULT_LIMIT.
+than DEFAULT_LIMIT bytes.
 
 A dump of a log file holds only one batch in memory at a time.
 """

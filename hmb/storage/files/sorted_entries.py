@@ -10,8 +10,8 @@ the file after the broker has opened it.
 
 The entries of an index are divided into blocks of 512 entries. The index keeps the first key of each block in memory
 (8 bytes for each block). A search has two steps. A binary search among the keys in memory finds the right block. The
-index then reads this block, and a second binary search finds the entry in the block. The block that was read last
-stays in memory (index_blocks.py).
+index then reads this block from the file, and a second binary search finds the entry in the block. The block that was
+read last stays in memory (index_blocks.py).
 
 An offset index usually has one entry for every 4 KiB of the log. A block of 512 entries then covers about 2 MiB of the
 log.
@@ -195,8 +195,8 @@ class IndexFile(ABC):
     def _block(self, number: int) -> Block:
         """Return the block with this number. A block has 512 entries, but the last block can have fewer.
 
-        The block that was read last is still in memory. The method reads the file only for another block, or if the
-        number of entries in the block has changed.
+        The method reads the file only if the block in memory is a different block, or has another number of entries. If
+        another process has cut the file, the block contains the remaining entries.
         """
         block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
         if block.number != number or len(block.keys) != count:
@@ -238,10 +238,10 @@ class SegmentIndex(IndexFile, Generic[Entry]):
         self._last = self._entry(None)
 
     def is_sane(self) -> bool:
-        """Return whether the file was intact when the broker opened it.
+        """Return whether the file existed and was intact when the broker opened it.
 
-        An intact file contains only whole entries, and its last entry has possible values. After a crash, for example,
-        a file can end with zeros, which are not a possible entry. If the file is missing, the result is False.
+        An intact file contains only whole entries. Its last entry, if any, has possible values. For example, a file can
+        end with zeros after a crash. Zeros are not a possible entry.
         """
         if self._found is None or self._found.size % self.ENTRY.size:
             return False

@@ -1,9 +1,8 @@
 """Files that belong together: one function call renames, deletes or closes the log file and the indexes of a segment.
 
-When the broker starts, it looks for log files. For each log file, it loads a segment. Suppose that a crash left an
-index without its log file. A later segment with the same base offset would then use the old index by mistake. To
-prevent this, each function renames or deletes the log file last. If a crash interrupts the function, every remaining
-index still has its log file.
+When the broker starts, it loads a segment for each log file. Suppose that a crash left an index without its log
+file. A later segment with the same base offset would then use this old index. To prevent this, `rename` and
+`delete` handle the log file last. If a crash interrupts them, each remaining index still has its log file.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ Because the number of open files is limited, a segment does not keep its files o
 `VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
 number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
-If too many files are open, the *clock algorithm* chooses which file to close. It first closes files without a *mark*.
-Each write sets the mark of the file. A read also sets the mark, unless the read itself had to open the file. So a file
-that was read only once has no mark, and the algorithm closes it before files that were used several times.
+If too many files are open, the *clock algorithm* closes a file that has no *mark*. Each write sets the mark of
+the file. A read also sets the mark, unless the read had to open the file. So a file that was read only once has
+no mark, and the algorithm closes this file earlier than a file that is used often.
 
 The clock algorithm has its name from a picture: the open files form a circle, and a *hand* moves from file to file, as
 on a clock. If the file at the hand has a mark, the hand removes the mark and moves on. If the file has no mark, the

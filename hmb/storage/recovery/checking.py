@@ -1,9 +1,11 @@
 """Checks the batches of a log file, and finds the next intact batch after a damaged one.
 
-A power cut can leave two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch can be
-incomplete. Or the file can end with a *nonsense block*: the file system has allocated a block for the file, but
-has not written the data to it. A disk error can change any byte of the file. In all three cases, the bytes of a
-batch no longer match its length or its CRC. `checked_batch` checks both.
+A power cut can leave an incomplete batch at the end of a file. It can also leave a *nonsense block*: the file
+system has allocated a block for the file, but has not written the data to it (Kafka 0.7 design, "Log"). A disk
+error can change any byte.
+
+`checked_batch` checks the length and the CRC of a batch. It does not notice a wrong offset or leader epoch,
+because the CRC does not cover these two fields.
 
 The CRC of a batch does not cover the batch's offset (8 bytes). So scanning.py checks that each batch has greater
 offsets than the batch before it. The CRC does not cover the leader epoch (4 bytes) either, but no record depends on the
@@ -43,10 +45,10 @@ class Damage(KafkaError):
 
 
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
-    """Return the batch at `position`. Raises OSError. If the bytes are not an intact batch, raises KafkaError.
+    """Return the batch at `position` in the file. Raises KafkaError if it is not intact, and OSError.
 
-    Nearly all batches are intact, and are completely in the part of the file that `windows` has already read. The
-    fast function `intact_batch` accepts these batches. Slower code checks all other batches.
+    Most batches are intact, have format v2, and are already in memory as a whole. For them, the fast function
+    `intact_batch` is enough. Slower code checks all other batches.
     """
     index = position - windows.start
     fast = intact_batch(windows.view, index) if index >= 0 else None
@@ -142,10 +144,10 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 
 
 def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
-    """Return the first intact batch at or after `position`, and its position, or None if no such batch exists.
+    """Return `(position, batch)` for the first intact batch at or after `position`, or None.
 
-    The search looks for bytes that could be a header, and then checks the CRC. It ignores batches whose last offset is
-    below `lowest`. Raises OSError.
+    The search looks for bytes that could be a header, and then checks the CRC. It ignores batches whose last offset
+    is below `lowest`. Raises OSError.
     """
     end = _end_of_data(windows, position)
     # The pattern finds bytes that could be the header of a batch: the offset (8 bytes), the size (4 bytes), 4 bytes

@@ -11,10 +11,9 @@ the batches:
     .index.rebuilt     the broker writes all new entries at once
     .index             the broker renames the new file to this name
 
-Clients can read and append records while the broker rebuilds the indexes. The reader that has found the damage does not
-use the index, and scans the segment from its start. If a producer appends batches during the rebuild, the new indexes
-may lack entries for these batches. A missing entry causes no error. A later reader only has to scan more of the
-segment.
+Clients can read and append records during the rebuild. The reader that has found the damage does not use the
+index, and scans the segment from its start. The new indexes may lack entries for batches that are appended
+during the rebuild. A missing entry causes no error: a later reader only scans more of the segment.
 
 Source: Kafka's `LogSegment.recover`, which rebuilds indexes only when a broker starts.
 """

@@ -5,9 +5,11 @@ manifest (a list of all segments) shows whether another process has changed a fi
 
 After a kill or a power cut, the manifest (the broker's list of all segments) does not contain the final size of
 the active segment. The broker therefore checks all batches of this segment (checking.py), and rebuilds the
-segment's indexes. If Kafka has used the directory, the manifest is missing or out of date. The broker then does
-not know which other segments Kafka has changed. In this case, the broker checks all segments that end after the
-recovery point.
+segment's indexes.
+
+If Kafka has used the directory, the manifest is missing or out of date, and does not show which segments Kafka
+has changed. After a kill or a power cut, the broker then checks the last segment, and all segments that end
+after the recovery point.
 
 The *recovery point* of a log is an offset. All records below this offset have been synced to disk. If the
 broker finds damaged bytes, it distinguishes two cases:
@@ -23,11 +25,10 @@ broker finds damaged bytes, it distinguishes two cases:
   If intact batches follow, the broker first copies all bytes after the new end to the file
   `<base offset>.log.<position>.cut`.
 
-A gap between the offsets of two neighboring segments has one of two causes. Either compaction has removed the
-last records of the first segment, or the file of a segment between them is lost. The manifest (a list of all
-segments) shows which cause is the right one. For each segment, it stores the base offset of the next segment.
-For example, the manifest says that segment 200 follows segment 100. If segment 300 is the next file, segment
-200 is lost.
+For example, segment 100 ends at offset 150, and the next log file is segment 300. Either compaction has removed
+the last records of segment 100, or a segment between the two segments is lost. The manifest (a list of all
+segments) shows the cause. If it says that segment 200 follows segment 100, segment 200 is lost. If it says that
+segment 300 follows, no segment is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
 offset 220 were on disk. The process is killed. When the broker starts again, the effect of damage depends on its
@@ -212,10 +213,9 @@ class _Loading:
                 return end_offset_from_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # If the setting `preallocate` is true, a segment file can end with zeros. These zeros are not
-                    # damage, but `end_offset_from_indexes` raises a KafkaError for them. So with `preallocate`, the
-                    # broker logs the error with the level INFO. Without `preallocate`, the files may be damaged, so the
-                    # level is WARNING.
+                    # With the setting `preallocate`, a segment file can end with zeros. These zeros are not damage, but
+                    # `end_offset_from_indexes` raises KafkaError for them. So the broker logs the error with the level
+                    # INFO. Without `preallocate`, the files may be damaged, so the level is WARNING.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         synced = self._synced_offsets(segment, following)
@@ -243,9 +243,9 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
-        # After a clean stop, the files should be unchanged. A changed file is unexpected, so the broker logs a warning.
-        # After a power cut, changed files are normal. For example, an index can lose bytes that were not synced. So
-        # after a stop that was not clean, the broker logs no warning.
+        # After a clean stop, no file should change, so a changed file causes a warning. After a power cut, changed
+        # files are normal: for example, an index can lose bytes that were not synced. So after a stop that was not
+        # clean, the level is only INFO.
         level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
@@ -330,8 +330,8 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
         if segment.size:
             last = segment.offset_index.last.position
             # A batch in an old format (v0, v1) contains no leader epoch, so its `partition_leader_epoch` is -1. If all
-            # these batches are old, the greatest epoch is -1. A log's leader epoch must be at least 0, so the function
-            # returns 0 instead of -1.
+            # batches in `epochs` are old, their greatest epoch is -1. But the leader epoch of a log is at least 0, so
+            # the function returns 0.
             epochs = (batch.partition_leader_epoch for _, batch in segment.batches(last, segment.size))
             return max(0, max(epochs, default=0))
     return 0

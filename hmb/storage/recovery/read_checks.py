@@ -4,10 +4,9 @@ In a fetch, the kernel sends the records from the file to the client, and the br
 the client notices a batch with a wrong CRC. The client then fetches the same offset again and again. For the
 broker, a repeated fetch of one offset is therefore a sign that a batch may be damaged.
 
-A client that fetches the same offset a second time may have found a damaged batch. So the broker checks the first batch
-at this offset before it sends the batch again. The broker also checks that the file is long enough for the read. If the
-batch is damaged or the file is too short, the log repairs the segment (repair.py), and the client gets the intact
-batches.
+A client that fetches the same offset again may have found a damaged batch. So the broker checks the first batch
+of the read before it sends the records. The broker also checks that the file contains all bytes of the read. If
+a check fails, the log repairs the segment (repair.py), and reads again.
 
 If a client reads the same offset again and again, the batch at this offset may be damaged. But several consumers can
 also read the same offset of an intact log. So the broker counts the reads at each offset, and checks the batch only at

@@ -127,10 +127,10 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
 
 
 def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
-    """Return a repaired copy of a segment, or None if the segment is intact. The caller puts the copy into the log.
+    """Return a repaired copy of a segment, or None if the segment is intact. Raises OSError.
 
-    No thread appends to the segment any more, but readers can use the segment during the repair. The next segment
-    begins at `next_offset`. Raises OSError.
+    The caller puts the copy into the log. During the repair, threads can read the segment, but no thread appends to
+    it. The next segment begins at `next_offset`, or the log ends there.
     """
     is_short = Windows.of(segment.file).end < segment.size
     search = HoleSearch(segment, SyncedOffsets(next_offset, False, next_offset if is_short else 0), segments)
@@ -188,10 +188,10 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 
 
 class HoleSearch:
-    """Searches one segment for holes (damaged bytes), and creates a replacement for each hole.
+    """Searches one segment for holes (damaged bytes), and creates replacements for the holes.
 
-    If the original batch can be restored, it is the replacement. Otherwise, the replacement is usually an empty batch
-    with the lost offsets, so that clients can read past these offsets.
+    If possible, the replacement is the original batch. Otherwise, it consists of empty batches with the lost
+    offsets, and of lost ABORT markers, if they are known. If the log ends at a hole, this hole has no replacement.
     """
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:

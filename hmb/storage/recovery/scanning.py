@@ -13,10 +13,11 @@ synced all records below the recovery point (loading.py).
 
 After the repair, loading.py reads the state of the producers from the intact batches.
 
-Usually, the broker checks only the active segment, because a log syncs each segment before it creates the next one. The
-broker checks an older segment only if it cannot trust the segment's files. For example, a file may not have the size
-that is stored in the *manifest*, a list of all segments (loading.py). After a clean stop, even the active segment needs
-no check if its files are unchanged (clean_stop.py).
+After a crash, the broker usually checks only the active segment, because a log syncs each segment before it
+creates the next one. The broker checks an older segment only if it cannot trust the segment's files. For
+example, a file may not have the size that is stored in the *manifest*, a list of all segments (loading.py).
+
+After a clean stop, even the active segment needs no check if its files are unchanged (clean_stop.py).
 
 The CRC of a batch does not cover the batch's offset. If a damaged disk makes this offset too great, the log
 seems to have a gap: offsets seem to be missing before the batch. Real gaps also exist, because compaction
@@ -26,9 +27,9 @@ removes records.
 greater than the offsets of A. If A is the last batch of the segment, all offsets of A must be below
 `upper_limit`. All records below `upper_limit` are on disk.
 
-The check therefore compares the offset of a batch after a gap with the offset of the next batch. For example, three
-batches begin at the offsets 10, 84 and 30. The third offset is smaller than 84, so the offset 84 is damaged. If the
-batches began at 10, 84 and 94, the offset 84 would be correct, and the log would have a gap before it.
+For example, three batches of 10 records begin at the offsets 10, 84 and 30. The log seems to have a gap before
+offset 84, so the check compares 84 with the next offset, 30. Because 30 is smaller than 84, the offset 84 is
+damaged. If the batches began at 10, 84 and 94, the offset 84 would be correct.
 
 All offsets of a segment are below the base offset of the next segment. If the offset of a batch after a gap is not
 below this base offset, the batch is damaged.

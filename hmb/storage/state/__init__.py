@@ -5,9 +5,11 @@ of the data directory, and the id of each topic. To change a state file, the bro
 So if the broker crashes during the change, the file has either its old or its new content.
 
 HMB writes checksums of each state file into an extra file, the manifest. Before the broker replaces a state
-file, it writes the checksums of the old and of the new content into the manifest. After a crash, the file has
-one of these two contents. When the broker starts, it compares each state file with these checksums. If neither
-checksum matches, another process has changed the file, or the file is damaged.
+file, it writes the checksums of the old and of the new content into the manifest. After a crash, the state file
+has one of these two contents.
+
+When the broker starts, it compares each state file with the manifest. If no checksum matches, another process
+has changed the file, or the file is damaged.
 
 The broker does not use a damaged state file. It starts without some files, or computes their content again, for
 example the leader epochs of a log, and logs an error. If a file such as `topics.json` or `meta.properties` is

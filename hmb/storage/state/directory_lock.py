@@ -4,10 +4,11 @@ If two brokers used the same directory, they would assign the same offsets to di
 directory before it reads anything in it. When the broker's process ends, normally or by a crash, the kernel releases
 the lock.
 
-HMB locks the directory itself (`flock`). A lock on a file in the directory would not be enough: if a user removed the
-file, a second broker could create a new file and lock it. But Kafka locks only the file `.lock`. HMB therefore also
-locks this file, with the same system call as Java (`lockf`). So HMB and Kafka cannot use the same directory at the same
-time.
+HMB locks the directory itself (`flock`). A lock on a file in the directory would not be enough: if a user
+removed the file, a second broker could create a new file and lock it.
+
+Kafka locks only the file `.lock` in the directory. So HMB locks this file as well, with the same kind of lock
+(`lockf`). HMB and Kafka therefore cannot use the directory at the same time.
 
 Some file systems, for example NFS, cannot lock directories. On these file systems, HMB locks only the file `.lock`.
 

@@ -23,10 +23,10 @@ have no name. The other fields depend on the kind:
   file must therefore have the new or the old content. After the replacement, the broker writes an entry with
   the values of the new content twice.
 - `topic`: the topic id of a partition.
-- `segment`: eight numbers. They are the base offsets of this and the next segment, the size of the log file, the
-  time of its last write (ns), the sizes of the offset index and the time index, and the size and the CRC-32C of
-  the transaction index. If the size of the log file is -1, the broker is replacing all segments between the two
-  base offsets.
+- `segment`: eight numbers. Two are the base offsets of this and the next segment. Then follow the size of the log
+  file, and the time of its last write (ns). The other four are the size of the offset index, the size of the time
+  index, and the size and the CRC-32C of the transaction index. If the size of the log file is -1, the broker is
+  replacing all segments between the two base offsets.
 - `forget`: the base offset of a segment that the broker is about to delete. Without a base offset, the broker
   is about to delete the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.

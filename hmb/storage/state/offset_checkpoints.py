@@ -1,10 +1,11 @@
 """The two checkpoints of a data directory: the recovery point and the log start offset of each log.
 
-As in Kafka, the two checkpoints are the files `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`.
-For example, the first file contains the line `orders 0 16100`. It means that in partition 0 of the topic `orders`,
-all records at offsets below 16,100 are on disk. Suppose that the broker finds damaged bytes after a crash. If they
-are below this offset, the disk has damaged them later. Otherwise, they may never have been written to the disk
-completely.
+As in Kafka, the two checkpoints are the files `recovery-point-offset-checkpoint` and
+`log-start-offset-checkpoint`. For example, the line `orders 0 16100` in the first file means: in partition 0 of
+the topic `orders`, all records at offsets below 16,100 are on disk.
+
+After a crash, the broker may find a damaged batch. If its offsets are below the recovery point, the batch was on
+disk, and was damaged later. Otherwise, it may never have been written completely.
 
 The broker can start if these two files are missing or damaged. Without the recovery points, it does not know which
 records are certainly on disk. After a crash, it may then have to check more segments. Without the log start offsets,

@@ -3,10 +3,11 @@
 Problem: a topology that is too large for one machine needs a cluster. The cluster must start processes and move data
 between machines.
 
-Idea: Spark already starts processes on a cluster, and moves data between them. `on_spark` translates each node
-of a topology into a step of a Spark query. Spark's checkpoint stores the progress and the states, so Hailstorm
-does not need its own snapshots. Spark's driver controls the query, so Hailstorm does not need its negotiator,
-which starts the snapshots. A user can run the same functions with and without Spark.
+Idea: Spark already starts processes on a cluster, and moves data between them. `on_spark` translates each
+node of a topology into a step of a Spark query. A user can run the same functions with and without Spark.
+
+Spark replaces two parts of Hailstorm. Spark's checkpoint stores the progress and the states, so it replaces
+the snapshots. Spark's driver controls the query, so it replaces the negotiator, which starts the snapshots.
 
 Example: the topology words -> split -> count -> out has one sink, `out`, so it becomes one query.
 `readStream.format("hmb")` reads the topic "words", and `mapInPandas` runs `split`. `transformWithStateInPandas`

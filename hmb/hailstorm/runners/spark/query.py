@@ -1,10 +1,13 @@
 """Runs a topology on Spark: `on_spark` translates the topology into queries of Structured Streaming.
 
-Some topics are too large for one machine. Spark runs the same topology on a cluster, and replaces two parts of
-Hailstorm. Spark's checkpoint replaces the snapshots. Spark's driver, the process that controls a query,
-replaces the negotiator, which controls the snapshots. The user does not change the functions of the topology.
-The states stay the same too. They are commutative monoids, so the order in which Spark merges the tuples does
-not matter.
+Some topics are too large for one machine. Spark runs the same topology on a cluster, and replaces two parts:
+
+- Spark's checkpoint replaces the snapshots of Hailstorm.
+- Spark's driver, the process that controls a query, replaces Hailstorm's negotiator, which controls the
+  snapshots.
+
+The user does not change the functions of the topology. If no records are late, the states stay the same, too.
+They are commutative monoids, so the order in which Spark merges the tuples does not matter.
 
 A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state.
 All tuples with the same key go to the same instance. Each node of the topology becomes a part of a query:
@@ -42,10 +45,12 @@ cannot store these outputs, so `on_spark` refuses both classes.
 On Spark, nothing is dropped or deleted: every record counts, and a bolt keeps the states of all windows. So if
 no record is late, both results are equal. If some records are late, only Spark's result includes them.
 
-**Combiners.** Without Spark, the tuples for a bolt with `combine=True` are merged before they are sent: each
-batch then contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The bolt computes
-its outputs from the merged tuples. On Spark, the tuples are not merged, so the bolt computes outputs for each
-tuple. The states of the bolt are the same in both cases.
+**Combiners.** Without Spark, the sender merges the tuples for a bolt with `combine=True`: each batch then
+contains one tuple for each key. For example, three tuples "sun" become ("sun", 3). The bolt computes its
+outputs from the merged tuples.
+
+Spark does not merge the tuples for this bolt, so the bolt computes outputs for each tuple. The states of the
+bolt are the same with and without Spark.
 
 The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
 several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.

@@ -8,9 +8,11 @@ frames:
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
 A channel delivers all payloads in order, unless its connection breaks. Some payloads can then be lost, so the
-sender must not simply connect again. Instead, the sender stops its work in this epoch, and its report in the
-registry shows this. The negotiator, which leads the topology, then begins a new epoch: all processors start
-again from the newest complete snapshot. The spouts replay all records that are not in this snapshot.
+sender must not simply connect again. Instead, it stops its work in this epoch, and reports this in the
+registry. The negotiator, which controls all processors, then begins a new epoch.
+
+In a new epoch, all processors start again from the newest complete snapshot. The spouts replay all records
+that are not in this snapshot.
 
 The registry entry of a receiver contains the receiver's address. The senders therefore also reach a receiver that was
 started again on another machine. (The Hailstorm paper suggests this as future work, chapter 6.)
