@@ -1,13 +1,13 @@
 """Runs the steps of one group. The threads of many connections share the group, so each step takes the group's lock.
 
-Each connection has its own thread. If a request changes the members or the state of a group, the thread calls
-`GroupRunner.step`. The group is a state machine (classic/group.py, consumer/group.py): it computes the
-responses, and the records to write. A step does the following:
+A group is a state machine (classic/group.py, consumer/group.py): it computes the responses, and the records to
+write. Each connection has its own thread. To change the members or the state of a group, this thread calls
+`GroupRunner.step`:
 1. The step takes the group's lock and changes the group. It also handles the deadlines that have passed.
-2. The step wakes the threads whose responses are ready, and adds the records to the journal's queue. The thread
-   still holds the lock, so the records are in the same order as the changes.
-3. The step releases the lock, and then writes the records to disk. This takes milliseconds, but other threads
-   can use the group in this time.
+2. The step still holds the lock. It wakes the threads whose responses are ready, and adds the records to the
+   journal's queue. The records are therefore in the same order as the changes.
+3. The step releases the lock, and then writes the records to disk. During the write, other threads can use the
+   group.
 
 Two requests do not need `GroupRunner.step`: the heartbeat of a classic group, and the commit of offsets. They
 change only one thing in the group, the time at which a member's session expires. (The committed offsets are not
@@ -107,9 +107,8 @@ class GroupRunner:
         self._timer = timer
         self._clock = clock
         # This lock guards the group's state machine and all fields of the machine. A thread that holds this lock can
-        # take only the locks below it in the table of docs/tour/locks.md, for example the timer's lock. A thread
-        # normally releases this lock before it waits for the disk (fsync). Only a thread that deletes the group or its
-        # offsets keeps the lock.
+        # take only the locks below it in the table of docs/tour/locks.md. Before a thread waits for the disk, it
+        # releases this lock, with one exception: a thread that deletes the group or its offsets keeps the lock.
         self.lock = threading.Lock()
 
     def as_kind(self, kind: type[GroupT]) -> GroupT:

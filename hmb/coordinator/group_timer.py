@@ -36,11 +36,11 @@ class TimedGroup(Protocol):
 class GroupTimer:
     """A thread that wakes each group at its deadline, one group at a time. Thread-safe.
 
-    - The field `due` of a group is the time at which the timer will wake the group. The heap contains an entry with
-      this time.
-    - If `due` is moved to an earlier time, the heap gets a new entry, and the old entry stays in the heap. When the
-      thread reaches the old entry, its time differs from `due`. The thread removes this entry without waking the
-      group.
+    For each group, the heap contains an entry with the time `due`. At this time (ms), the timer wakes the group.
+
+    For example, `due` moves from 500 to the earlier time 300. The heap gets an entry with 300, and the entry with
+    500 stays. When the thread later removes the entry with 500, `due` is no longer 500. The thread therefore does
+    not wake the group.
     """
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:

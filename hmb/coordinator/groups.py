@@ -1,8 +1,11 @@
 """The group coordinator: it handles the requests of members. The threads of all connections share one coordinator.
 
 `GroupCoordinator` finds the group of each request in the table (group_table.py), or adds a new group to the table. When
-the broker starts, `GroupCoordinator` restores all groups from the journal. A request that arrives before all groups are
-restored receives the error COORDINATOR_LOAD_IN_PROGRESS. Other modules do the remaining work:
+the broker starts, `GroupCoordinator` restores the groups from the journal, one partition of the journal after the
+other. Until the partition of a group is loaded, requests for this group receive the error COORDINATOR_LOAD_IN_PROGRESS.
+A Heartbeat request is the exception: it succeeds.
+
+Other modules do the remaining work:
 - classic/group.py, consumer/group.py, share/group.py and streams/group.py contain the behaviour of one group.
 - The modules `requests` of the folders consumer, share and streams handle the requests for these groups.
 - `GroupConverter` (migration/converter.py) changes the protocol of a group.
@@ -126,7 +129,7 @@ class GroupCoordinator:
     def start(self) -> None:
         """Start the timer and a thread that loads the groups.
 
-        Until this thread ends, requests receive the error COORDINATOR_LOAD_IN_PROGRESS.
+        Until a group is loaded, most requests for it receive the error COORDINATOR_LOAD_IN_PROGRESS.
         """
         self.timer.start()
         self._loader.start()
@@ -236,11 +239,11 @@ class GroupCoordinator:
             raise
 
     def _find_of_member(self, group_id: str) -> GroupRunner:
-        """Return the group with this id. It must be a group that handles requests of the classic protocol.
+        """Return the classic group or the KIP-848 group with this id.
 
-        Classic groups handle these requests. KIP-848 groups also handle them, because during a migration some of their
-        members still use the classic protocol. Raises UNKNOWN_MEMBER_ID if the group is a share group or a streams
-        group. Also raises the errors of `_find_existing`.
+        Both kinds of groups handle requests of the classic protocol. During a migration, some members of a KIP-848
+        group still use this protocol. Raises UNKNOWN_MEMBER_ID if the group is a share group or a streams group. Also
+        raises the errors of `_find_existing`.
         """
         runner = self._find_existing(group_id)
         if runner.machine.kind not in CONSUMER_GROUP_TYPES:

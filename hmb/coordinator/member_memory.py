@@ -23,11 +23,11 @@ SMALL = 4096  # bytes; for a member with at most this much metadata, the broker 
 
 
 def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
-    """Raise an error if `size` more bytes for a member would exceed a memory limit.
+    """Check that a member may store `size` more bytes of metadata. The function `groups` returns all groups.
 
-    The error is INVALID_REQUEST if `size` is greater than MAX_MEMBER_SIZE. It is GROUP_MAX_SIZE_REACHED if the
-    members of all groups would then have more than MAX_TOTAL_SIZE bytes together. If `size` is at most SMALL, the
-    function does not check the total. `groups` returns all groups.
+    - INVALID_REQUEST: `size` is greater than MAX_MEMBER_SIZE.
+    - GROUP_MAX_SIZE_REACHED: `size` is greater than SMALL, and the members of all groups together would then have
+      more than MAX_TOTAL_SIZE bytes.
     """
     if size > MAX_MEMBER_SIZE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"metadata of {size} bytes; the limit is {MAX_MEMBER_SIZE}")

@@ -94,10 +94,13 @@ class OffsetManager:
     ) -> QueuedRecords:
         """Add the end marker of a transaction to the queue of the journal's partition `number`.
 
-        When the marker is on disk, the coordinator commits or discards the producer's pending offsets in this
-        partition. Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist. Raises NOT_COORDINATOR if the
-        partition cannot be read, and COORDINATOR_LOAD_IN_PROGRESS if it is not loaded yet. `Journal.write` can later
-        raise INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
+        When the marker is durable, the producer's pending offsets in this partition are committed or discarded.
+
+        - UNKNOWN_TOPIC_OR_PARTITION: the partition does not exist.
+        - NOT_COORDINATOR: the partition cannot be read.
+        - COORDINATOR_LOAD_IN_PROGRESS: the partition is not loaded yet.
+
+        `Journal.write` can later raise INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
         """
         committed = marker.control_type is ControlType.COMMIT
         apply = partial(self._end_transaction, number, producer.producer_id, committed)
@@ -106,11 +109,13 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> QueuedRecords:
-        """Delete offsets of a group: add their tombstones to the journal's queue.
+        """Delete committed and pending offsets of a group: add their tombstones to the journal's queue.
 
-        If `partitions` is None, delete all offsets of the group. `also` contains further records, for example the
-        tombstone of the group itself. The journal writes these records together with the tombstones of the offsets.
-        Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
+        If `partitions` is None, delete all offsets of the group. To know all offsets, the method first writes the
+        records that are already in the queue. The caller must hold the group's lock.
+
+        The journal writes the records in `also`, for example the group's tombstone, together with the tombstones of the
+        offsets. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
         """
         self._journal.write_all_queued(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)
@@ -133,12 +138,11 @@ class OffsetManager:
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets that a group has committed for deleted topics.
 
-        `ids` maps the names of these topics to their ids. A new topic can have the same name as a deleted topic. The
-        method therefore compares the topic id of each offset, and does not delete the offsets of the new topic. It
-        deletes an offset without a topic id.
+        `ids` maps the names of these topics to their ids. A new topic can have the same name, so the method deletes an
+        offset only if its topic id is the deleted topic's id, or if the offset has no topic id.
 
-        If the journal cannot be written, the method logs a warning, and the offsets stay. This is harmless: their topic
-        id shows that they do not belong to the new topic.
+        If the journal cannot be written, the method logs a warning, and the offsets stay. An offset with a topic id is
+        then harmless, because this id shows that the offset does not belong to the new topic.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:
@@ -224,9 +228,9 @@ def _records(
 ) -> list[KeyAndValue]:
     """Return one record for each committed offset. Raises UNKNOWN_SERVER_ERROR if the records exceed `most_bytes`.
 
-    The log would also reject such large records. But without the check in this function, all of them would first be in
-    memory. Each record contains the group id, so a request of 500 KB with a long group id and 16,384 partitions would
-    need 500 MB.
+    The log would also reject such large records, but only after all of them are in memory. For example, a commit
+    has a group id of 32 KB and 16,384 partitions. Each record contains the group id, so the records need more than
+    500 MB. The request contains the group id only once.
     """
     records: list[KeyAndValue] = []
     size = 0

@@ -56,8 +56,9 @@ class OffsetRequests:
     def begin_commit(self, group_id: str, commit: Commit) -> QueuedRecords:
         """Add a commit of offsets to the journal's queue. The caller must then call `finish`, which waits for the disk.
 
-        `commit.epoch` is the member epoch or the generation of the sender. If it is negative, the sender is not a
-        member, so the group may not exist yet. In this case, this method creates the group. Raises KafkaError.
+        `commit.epoch` is the member epoch or the generation of the sender. A negative epoch means that the sender is
+        not a member. If the epoch is negative and the group does not exist, this method creates the group. Raises
+        KafkaError.
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)

@@ -1,8 +1,9 @@
 """Stores committed offsets in memory: the position of each group in each partition.
 
-A committed offset is the offset of the *next* record that the group reads. A consumer can add a short text, the
-metadata, to each offset that it commits. The coordinator stores one committed offset for each group, topic and
-partition. The coordinator removes a committed offset for one of two reasons:
+A committed offset is the offset of the *next* record that the group reads. The coordinator stores one committed offset
+for each group, topic and partition. A consumer can add a short text, the metadata, to each offset that it commits.
+
+The coordinator removes a committed offset for one of two reasons:
 - Deletion: a client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
 - Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).
@@ -71,10 +72,10 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # The offsets of open transactions, by group id and producer id. When a transaction is committed, its offsets
-        # become the group's committed offsets. But the group can commit an offset of the same partition outside the
-        # transaction. The entry of this partition then becomes None, so that the end of the transaction does not
-        # replace the newer offset.
+        # The offsets of open transactions, by group id, producer id and partition. When a transaction is committed, its
+        # offsets become the group's committed offsets. If the group commits an offset of the same partition outside the
+        # transaction, the entry of this partition becomes None. The end of the transaction then does not replace the
+        # newer offset.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

@@ -1,20 +1,22 @@
 """Producer ids: the broker assigns each id only once, even if the broker restarts.
 
-A log identifies a producer by its id. If two producers had the same id, the log would treat the records of the
-second producer as duplicates of the first producer's records. So the broker must never assign an id twice, even
-after a crash. The broker reserves ids in blocks of 1,000. Before it assigns the first id of a block, it writes
-the end of the block to a file. After a restart, the broker begins a new block, and the other ids of the last
-block stay unused. This does no harm, because 2^63 ids exist.
+A log identifies a producer by its id. If two producers had the same id, the log could treat records of the second
+producer as duplicates of the first producer's records. So the broker must never assign an id twice, even after a crash.
+
+The broker reserves ids in blocks of 1,000. Before it assigns the first id of a block, it writes the first id after the
+block to a file. After a restart, the broker begins a new block, and the other ids of the last block stay unused. This
+does no harm, because 2^63 ids exist.
 
 For example, a new broker reserves the ids 0 to 999, so it writes 1000 to the file. This number is the first id that is
 not reserved. The broker then assigns the ids 0, 1 and 2. After a restart, it reads 1000 from the file, reserves the ids
 1000 to 1999, and writes 2000 to the file. The next id that it assigns is 1000.
 
-The file with the reserved ids can be lost. It can also be out of date: if Kafka uses the data directory, Kafka
-assigns new ids without changing this file. The broker therefore reads the producer ids in its logs at each
-start, and assigns only greater ids. But not every id in a log was assigned by a broker: a client can write any
-number as the producer id of a batch. For this reason, the broker ignores ids above `HIGHEST_ASSIGNED_ID` in the
-logs.
+The file with the reserved ids can be lost. It can also be out of date: if Kafka uses the data directory, Kafka assigns
+new ids without changing this file. At each start, the broker therefore reads the producer ids in its logs, and assigns
+only greater ids.
+
+A client can write any number as the producer id of a batch, so not every id in a log was assigned by a broker. When the
+broker reads the ids in its logs, it ignores ids above `HIGHEST_ASSIGNED_ID`.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """

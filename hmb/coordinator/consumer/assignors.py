@@ -7,11 +7,12 @@ topic to exactly one member, and this member subscribes to the topic.
 HMB has two assignors:
 - *uniform* (the default): among members with the same subscription, the numbers of partitions differ by at most one.
   The assignor is *sticky*: it moves as few partitions as possible from one member to another.
-- *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
-  on. If two topics have the same number of partitions, one member gets the same partition numbers of both, for example
-  x-3 and y-3. The member can then combine records of both topics that have the same key (a join). The range assignor is
-  not sticky. If the members read several topics, some members can get more partitions than others. The algorithm comes
-  from Kafka 0.7.
+- *range* (from Kafka 0.7): the first member gets the first partitions of each topic, the second member gets the next
+  partitions, and so on. The assignor is not sticky. If the members read several topics, some members can get more
+  partitions than others.
+
+Suppose that the same members read the topics x and y, which have the same number of partitions. With *range*, one
+member gets partition 3 of x and partition 3 of y. It can combine records of x and y that have the same key (a join).
 
 For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
 x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to A and three to B.

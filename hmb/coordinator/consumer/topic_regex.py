@@ -77,9 +77,9 @@ class TopicRegex:
 def _reason(error: Exception) -> str:
     """Return the reason why RE2 rejects an expression, in the words of Kafka.
 
-    HMB uses the library RE2, and Kafka uses RE2/J. The two libraries have different messages for some errors. A
-    message of RE2 consists of a reason, a colon, and the invalid part of the expression. If `KAFKAS_REASONS`
-    contains the reason, return Kafka's text for it. Otherwise return the whole message of RE2.
+    Kafka uses a different library, RE2/J, and some of its messages are different. The part of RE2's message before
+    the first colon is the reason. If `KAFKAS_REASONS` contains this reason, return Kafka's text for it. Otherwise,
+    return the whole message of RE2.
     """
     message = error.args[0]
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)

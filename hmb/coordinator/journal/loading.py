@@ -92,13 +92,13 @@ class NewestRecords:
 
 
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
-    """Read the log of a partition to its end, and yield its newest records.
+    """Read the log of a partition, and yield the newest record of each key.
 
-    First, yield the newest record of each key, because only this record is valid. Skip a key if its newest record
-    is a tombstone. Then yield the newest records of the transactions that are still open.
+    The function skips tombstones and records of an unknown type. The newest records of open transactions come last.
+    The function reads to the end of the log, or until `stop` is set.
 
-    If a batch of the log is damaged, this function repairs the segment that contains the batch, and continues at
-    the same offset. Raises KafkaError, ProtocolError, OSError.
+    If a batch is damaged, the function repairs the segment that contains the batch, and continues at the same
+    offset. Raises KafkaError, ProtocolError, OSError.
     """
     newest = NewestRecords()
     _read_batches(log, stop, newest.add)
@@ -106,10 +106,10 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
 
 
 def all_records(log: Log, stop: threading.Event, keys: Keys) -> Iterator[Loaded]:
-    """Read the log of a partition to its end, and yield all its records in log order. A tombstone has the value None.
+    """Read the log of a partition, and yield all its records in log order. A tombstone has the value None.
 
-    The records of some coordinators describe only what has changed, and not the whole new state. Such a coordinator
-    needs all records of a key, in log order. Records of an unknown type are skipped. Raises the errors of
+    Some coordinators need all records of a key, because some records describe only what has changed. The function
+    skips records of an unknown type. It reads to the end of the log, or until `stop` is set. Raises the errors of
     `newest_records`.
     """
     records: list[Record] = []

@@ -79,20 +79,17 @@ class QueuedRecords:
 class JournalPartition:
     """One partition of a journal's topic.
 
-    - `queue` contains the changes that are not written yet. Each entry (`QueuedRecords`) contains the records of
-      one change. The entries are in the same order as the changes of the coordinator's state.
-    - Any thread can add an entry to the end of `queue`. The thread of a connection handles at most 64 requests
-      before it waits until their entries are written.
+    - `queue` contains the changes that wait to be written, the oldest first. Each entry (`QueuedRecords`) contains
+      the records of one change.
+    - Any thread can add an entry to the end of `queue`, but only while `state` is ACTIVE.
     - Only a thread that holds `write_lock` removes entries from the front of `queue`, and writes their records.
-      When the thread has finished an entry, it sets the entry's field `done`.
-    - When `state` is not ACTIVE, no thread adds entries.
     """
 
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[QueuedRecords] = deque()
         # A thread must hold this lock while it writes queued records to the log. A thread that needs several locks
-        # takes the lock of a group first, then this lock, and the locks of the log last.
-        # Each element of `queue` can have a function `apply`. After the write, the thread calls this function. `apply`
-        # can take another lock, for example the lock of `OffsetManager`.
+        # takes the lock of a group first, then this lock, and then the locks of the log. After a successful write, the
+        # thread keeps this lock and calls the function `apply` of each entry. `apply` can take another lock, for
+        # example the lock of `OffsetManager`.
         self.write_lock = threading.Lock()

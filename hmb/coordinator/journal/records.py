@@ -192,9 +192,8 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a KIP-848 group and its subscription.
 
-    Only a member that uses the classic protocol has `classic_member_metadata`. For every other member, the record
-    contains null in this tagged field. If the record omitted the field, a reader would use the field's default. The
-    default is an empty struct, and not null.
+    If the member uses the KIP-848 protocol, the tagged field `classic_member_metadata` contains null. The record
+    must not omit the field, because its default is an empty struct, and not null.
     """
 
     class ClassicMemberMetadata(Struct):

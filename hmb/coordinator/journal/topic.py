@@ -1,10 +1,11 @@
 """The topic of a journal: its partitions, and the partition to which a group or a transactional id belongs.
 
-Each group id or transactional id belongs to one partition of the journal's topic. To find the partition, the
-coordinator computes a hash of the id. The partition's number is the hash modulo the number of partitions. For example,
-a topic has 50 partitions, and the hash of a group id is 117. Because 117 modulo 50 is 17, the group belongs to
-partition 17. HMB uses the same hash function as Kafka (the hash function of Java strings), so HMB and Kafka select the
-same partition.
+Each group id or transactional id belongs to one partition of the journal's topic. The partition's number is the
+absolute value of the id's hash, modulo the number of partitions. For example, the hash of the group id "u" is 117, and
+the topic has 50 partitions. Because 117 modulo 50 is 17, the group belongs to partition 17.
+
+HMB uses the same hash function as Kafka (the hash function of Java strings). HMB and Kafka therefore select the same
+partition for an id.
 """
 
 from __future__ import annotations
@@ -106,10 +107,10 @@ class JournalPartitions:
     def _follow(self) -> None:
         """If the topic was deleted or created after the last call of this method, replace the partitions.
 
-        A new topic contains no records, so the coordinator does not have to load its partitions.
+        A new topic contains no records, so its partitions are active at once.
 
-        If an administrator adds partitions to the topic, the journal does not use them. With another number of
-        partitions, the hash of an id could select another partition than before.
+        If an administrator adds partitions to the topic, the journal does not use them until the broker starts again.
+        With another number of partitions, an id could suddenly belong to another partition.
         """
         if (logs := self._topic.logs()) is self._logs:
             return

@@ -46,13 +46,13 @@ FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FE
 class Journal:
     """The journal of one coordinator. Thread-safe.
 
-    Each partition of the journal has a queue. `enqueue` adds an entry to the queue, and an entry contains records.
+    Each partition of the journal has a queue and a log. `enqueue` adds an entry with records to a queue. `write`
+    moves entries to the log.
 
-    - The records in a partition's log are in the same order as in its queue.
-    - An entry can have a function `apply`. The journal calls this function only after the records of the entry are
-      durable.
-    - A thread takes entries from a queue only while it holds the `write_lock` of the partition. Before the thread
-      releases the lock, it sets the field `done` of these entries to True.
+    - The records in the log are in the same order as in the queue.
+    - The journal calls the function `apply` of an entry only after the entry's records are durable.
+    - Only a thread that holds the partition's `write_lock` takes entries from the queue. Before the thread releases
+      the lock, it sets the field `done` of these entries to True.
     """
 
     def __init__(
@@ -140,9 +140,9 @@ class Journal:
         return queued
 
     def write(self, queued: QueuedRecords) -> None:
-        """Wait until the records of `queued` are durable.
+        """Wait until the records of `queued` are durable: in the log, and on disk if each write must be synced.
 
-        If the write fails, the method raises an error, and the coordinator's state in memory does not change:
+        If the write fails, the method raises an error, and the journal does not call `queued.apply`:
 
         - NOT_COORDINATOR: the log cannot be written, for example because the disk has failed.
         - UNKNOWN_SERVER_ERROR: the records are too large, or an unexpected error has occurred.
@@ -238,11 +238,11 @@ class Journal:
     ) -> None:
         """Load all partitions that existed when the broker started, one partition after the other.
 
-        For each partition, the method calls `read`, which yields records. It passes each record to `replay`. The
-        default for `read` is `newest_records`. This function yields the newest record of each key, and then the records
-        of open transactions.
+        For each partition, the method passes each record from `read` to `replay`. The default for `read` is
+        `newest_records`, which yields the newest record of each key, and then the records of open transactions.
 
-        The coordinator calls `load` in a separate thread. To end this thread early, another thread sets `stop`.
+        If a partition cannot be loaded, the method logs the error and continues with the next partition. The method
+        returns early if another thread sets `stop`.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:

@@ -6,13 +6,13 @@ protocols.
 
 Idea: the coordinator converts the whole *group* to KIP-848. The new group also understands the requests of the
 classic protocol.
-- *Upgrade*: a client with the KIP-848 protocol joins a classic group. Before it joins, the classic group
-  becomes a KIP-848 group with the same members and the same assignment.
+- *Upgrade*: a client with the KIP-848 protocol wants to join a classic group. The coordinator first converts
+  this group to a KIP-848 group with the same members and the same assignment. Then the client joins.
 - *Mixed group*: some members of a KIP-848 group use the classic protocol. They still send JoinGroup, SyncGroup,
   Heartbeat and LeaveGroup. The coordinator computes the assignment, so no member is the leader. The response to
   JoinGroup comes immediately, so no member waits for the other members.
-- *Downgrade*: the last member with the KIP-848 protocol leaves, or the session of this member expires. The
-  KIP-848 group becomes a classic group, and starts a rebalance.
+- *Downgrade*: only members with the classic protocol are left, for example because the other members have left.
+  The KIP-848 group becomes a classic group, and starts a rebalance.
 
 This table shows when the coordinator converts a group:
     upgrade      classic group -> KIP-848 group    A client joins with ConsumerGroupHeartbeat (epoch 0).
@@ -46,15 +46,15 @@ and form generation 9.
 A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
 their target assignments in steps, as in every KIP-848 group.
 
-For example, a member of a KIP-848 group uses the classic protocol and a cooperative assignor. The member owns
-the partitions 0 and 1, and must give up partition 1:
-1. The member sends JoinGroup. With a cooperative assignor, a member keeps its partitions while it joins, so the
-   request lists the partitions 0 and 1.
+For example, a member of a KIP-848 group uses the classic protocol and a cooperative assignor. With this kind of
+assignor, a member keeps its partitions while it joins. The member owns the partitions 0 and 1, and must give up
+partition 1:
+1. The member sends JoinGroup. The request lists the partitions 0 and 1.
 2. The member sends SyncGroup. The response contains only partition 0, so the member gives up partition 1.
-3. The member sends Heartbeat. The response asks the member to join again, because the coordinator does not know
-   yet whether the member has given up partition 1.
-4. The member sends JoinGroup. The request lists only partition 0. The coordinator now knows that the member has
-   given up partition 1, and increases the member's epoch.
+3. The member sends Heartbeat. The response asks the member to join again, because the member has not yet
+   confirmed that it has given up partition 1.
+4. The member sends JoinGroup. The request lists only partition 0, which is the confirmation. The coordinator
+   increases the member's epoch.
 
 An *upgrade* converts a classic group to a KIP-848 group. A *downgrade* converts a KIP-848 group to a classic
 group. If a group has members, the setting `group.consumer.migration.policy` determines which of these

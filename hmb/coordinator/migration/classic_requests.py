@@ -224,11 +224,11 @@ def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
 def _before(state: ConsumerState, request: JoinGroupRequest, member_id: str) -> ConsumerMember:
     """Return the member as it was before this request. If the client is not a member yet, return a new member.
 
-    If a static member has restarted, its request contains its instance id but no member id. The function then
-    returns a copy of the old member with a new member id and the epoch 0. The copy has the same partitions as the
-    old member.
+    If a static member restarts, its request contains its instance id but no member id. The function then returns a
+    copy of the old member with the id `member_id` and the epoch 0. The copy keeps the partitions.
 
-    Raises UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+    The function checks a request that contains both ids. It raises UNKNOWN_MEMBER_ID if no member has this instance
+    id, and FENCED_INSTANCE_ID if the member with this instance id has another member id.
     """
     instance_id = request.group_instance_id
     if instance_id is None:

@@ -1,10 +1,11 @@
 """The upgrade: a classic group with members becomes a KIP-848 group.
 
-The members of the classic group become members of the KIP-848 group. The generation becomes the group epoch and
-the epoch of each member, and the assignment becomes the target assignment. Each member has thus reached its
-target already, and no partition moves. The upgrade starts when a client with the KIP-848 protocol joins. As
-soon as the upgrade is complete, this client becomes a member, which starts a rebalance. If the client is a
-static member that has restarted, it gets its old partitions back, so no rebalance is necessary.
+The members of the classic group become members of the KIP-848 group. The generation becomes the group epoch and the
+epoch of each member. The assignment becomes the target assignment, so the upgrade itself moves no partition.
+
+An upgrade starts when a client with the KIP-848 protocol joins. After the upgrade, this client becomes a member. A new
+member starts a rebalance. But if the client is a static member that has restarted, it gets its old partitions back, so
+no rebalance is necessary.
 
 For example, a classic group is in generation 7, and member A owns partition 0. After the upgrade to a KIP-848 group,
 the group epoch, the assignment epoch and the epoch of A are 7. The target assignment of A and its current assignment
@@ -107,9 +108,9 @@ def _converted(member: ClassicMember, classic: ClassicGroup, topics: ClusterTopi
 def _metadata(member: ClassicMember, protocol: str | None) -> bytes:
     """Return the metadata that a member has sent for the group's protocol: its subscription, as bytes.
 
-    During a rebalance, the group sometimes has no protocol yet, or the member no longer supports this protocol. The
-    function then returns the metadata for the member's preferred protocol. It contains the same subscription,
-    because a consumer sends the same subscription for each of its protocols.
+    During a rebalance, `protocol` can be None, or the member may no longer support the protocol. In these two
+    cases, return the metadata for the member's preferred protocol. A consumer subscribes to the same topics with
+    each of its protocols.
     """
     supported = protocol is not None and member.supports(protocol)
     return member.metadata(protocol) if protocol is not None and supported else member.protocols[0][1]

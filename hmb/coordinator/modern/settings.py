@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ModernGroupSettings:
-    """The settings of one group, which the group reads at each heartbeat of a member. Times are in ms.
+    """The settings of one modern group. The group reads them at each heartbeat. Times are in ms.
 
     - `session_timeout`: the group removes a member that sends no heartbeat for this time.
     - `heartbeat_interval`: the time between two heartbeats of a member.
-    - `assignment_interval`: the shortest time between two computations of the assignment.
-    - `max_size`: the largest number of members.
+    - `assignment_interval`: the shortest time between two computations of the target assignment.
+    - `max_size`: the maximum number of members.
     """
 
     session_timeout: int

@@ -1,10 +1,11 @@
 """The base class of the states of all modern groups: members, epochs, target assignment, and their records.
 
-A modern group (group.py) has one object of a subclass of `ModernState`. This object contains the members, the
-epochs and the target assignment. During a request, the group calls methods of the object. Each method makes a
-change in memory, and creates a record that describes the change. At the end of the request, `finish` puts all
-these records into one `Write`, which the journal stores. After a restart of the broker, or after a failed
-write, the object restores the group from the stored records.
+A modern group (group.py) has one object of a subclass of `ModernState`. This object contains the members, the epochs
+and the target assignment. When the group handles a request, it calls methods of this object. They change the object in
+memory, and create records of the changes. At the end of the request, `finish` puts all these records into one `Write`,
+which the journal stores.
+
+After a restart of the broker, or after a failed write, the object restores the group from the stored records.
 
 Each kind of modern group has its own record types, but every kind has these five:
     name in RecordTypes   content

@@ -39,8 +39,8 @@ class RecordedSteps:
     - `_records` contains the records of the current step.
     - `writes` contains one `Write` for each finished step that has changed the group. The caller takes the writes
       from this list, and stores their records.
-    - If this group has replaced a classic group, `_replaced` contains tombstones, which delete the records of the
-      classic group. Each write contains these tombstones, until a write has succeeded.
+    - `_replaced` contains tombstones if this group has replaced a classic group. They delete the records of the
+      classic group. Each `Write` contains them, until a write has succeeded.
     """
 
     def __init__(
@@ -85,9 +85,8 @@ class RecordedSteps:
     def keys(self) -> set[bytes]:
         """Return the keys of all records that are on disk or may still be written.
 
-        The records belong to this group, and to the classic group that it has replaced. Some of them can describe
-        members that are no longer in memory. For example, a member has left the group, but the removal of the member's
-        records is still being written.
+        Some records can belong to a member that has left the group, because the deletion of these records is still
+        being written. Other records can belong to the classic group that this group has replaced.
         """
         return self._stored.keys() | {key for key, _ in self._replaced}
 
@@ -114,15 +113,15 @@ class RecordedSteps:
 class StoredRecords:
     """The records of one group that are on disk or are being written to disk.
 
-    - The keys of `_values` are the keys of the records on disk. Each value is a pair: the number of the change that
-      wrote the record, and the record's value.
-    - `_in_flight` contains the changes that are being written. The key is the number of a change, and the value is
-      the list of its records.
+    - `_values` maps the key of each record on disk to a pair: the number of the change that wrote the record, and
+      the record's value.
+    - `_in_flight` maps the number of each change that is being written to the records of this change.
 
-    Suppose that change 2 deletes a record. Then `_values` contains a *tombstone*: the number 2 and the value None.
-    The write of change 1, which contains an older version of the record, may end after the write of change 2. The
-    tombstone then has the greater number, so the older version does not replace it. When no change is being written
-    any more, the tombstones are removed.
+    If a change deletes a record, `_values` contains a *tombstone*, with the value None. For example, change 1
+    writes a record and change 2 deletes it. `end` is called for change 2 first, so `_values` contains a tombstone
+    with the number 2. Then `end` is called for change 1. The number 1 is less than 2, so the tombstone stays.
+
+    When no change is being written, `end` removes all tombstones.
     """
 
     def __init__(self) -> None:

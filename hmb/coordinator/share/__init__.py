@@ -1,11 +1,14 @@
 """Share groups: several members read one partition together, and acknowledge each record (KIP-932).
 
-In a consumer group, a partition has one owner, and the group stores one committed offset for the partition. One
-slow record therefore delays all later records of its partition. A *share group* works like a queue. Several members
-read the same partition, and the broker delivers each record to one of them. A member acknowledges each record
-separately. It accepts the record, releases it (the broker delivers it again) or rejects it (the group never
-delivers it again). A member that needs more time can renew its lock on the record. If a member crashes, the broker
-delivers the member's records to other members.
+In a consumer group, a partition has one owner, and the group stores one committed offset for the partition. One slow
+record therefore delays all later records of its partition.
+
+A *share group* works like a queue. Several members read the same partition, and the broker delivers each record to one
+of them. If this member crashes, the broker delivers the record to another member.
+
+A member of a share group acknowledges each record separately. It accepts the record, releases it (the broker delivers
+it again) or rejects it (the group never delivers it again). A member that needs more time can renew its lock on the
+record.
 
 A partition that a share group reads is a *share-partition*. This package has two parts. The first part handles
 heartbeats, and assigns partitions to the members of a group. The second part handles fetches and acknowledgements, and
@@ -18,11 +21,12 @@ stores the delivery state of each record. Each arrow points from a request or a 
 Another package, `hmb.broker.share`, reads the log when a member fetches. It also contains the share sessions: the state
 that the broker stores between two fetches of a member.
 
-For example, the members A and B read orders-0. A acquires the records 100 to 109, and B acquires 110 to 119. B accepts
-all its records before A accepts any record. A then accepts 100 to 104 and crashes. The connection of A ends, so the
-broker releases 105 to 109 immediately: their state becomes Available again. If A hangs instead, its connection stays
-open. The broker then releases 105 to 109 when their acquisition locks time out, after 30 s. After a crash and after a
-timeout, B acquires 105 to 109. This is the second delivery of these records, so their delivery count becomes 2.
+For example, the members A and B read orders-0. A acquires the records 100 to 109, accepts 100 to 104, and crashes. The
+connection of A ends, so the broker releases 105 to 109 immediately: their state becomes Available again. Then B
+acquires 105 to 109. This is the second delivery of these records, so their delivery count becomes 2.
+
+If a member hangs instead of crashing, its connection stays open. The broker then releases the member's records when
+their acquisition locks time out, by default 30 s after the member has acquired the records.
 
 If a member crashes or releases a record, the broker delivers the record again. A group can therefore receive a record
 more than once. It can also receive a record after other records that have greater offsets. If no member accepts the

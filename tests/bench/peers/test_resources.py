@@ -8,7 +8,14 @@ import sys
 
 from hmb.bench.peers.resources import cpu_seconds, descendants, tree_cpu_seconds, tree_python_peak_bytes
 
-CHILD = "import os, subprocess, sys; print('up', flush=True); bytes(50_000_000); sys.stdin.read()"
+# The child works for 0.1 s of CPU time before it reports, because the kernel counts CPU time in steps of 0.01 s.
+CHILD = """
+import sys, time
+while time.process_time() < 0.1:
+    pass
+print("up", flush=True)
+sys.stdin.read()
+"""
 PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
 
 
