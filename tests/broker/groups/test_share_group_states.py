@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from hmb.coordinator.journal.records import decode_key
+from hmb.coordinator.share.state_records import STATE_KEYS, ShareSnapshotKey, ShareUpdateKey
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest
@@ -28,10 +29,7 @@ GROUP, PARTITIONS = "s", 200
 @pytest.fixture
 def ask(make_asker: MakeAsker) -> Iterator[Asker]:
     few = ("offsets_topic_num_partitions", "share_coordinator_state_topic_num_partitions")
-    ask = make_asker(**dict.fromkeys(few, "2"))
-    ask(FindCoordinatorRequest(key=GROUP), 0)
-    ask.broker.topics.create("t", 1)
-    yield ask
+    yield open_with_topic(make_asker, **dict.fromkeys(few, "2"))
 
 
 @pytest.fixture
@@ -47,6 +45,14 @@ def syncs(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     initialize(ask, [0], start_offset=0)  # This request creates the topic of the states.
     monkeypatch.setattr(Log, "flush", counted)
     return names
+
+
+def open_with_topic(make_asker: MakeAsker, **properties: str) -> Asker:
+    """Open a broker with the topic `t`, and let it load the coordinators of the group."""
+    ask = make_asker(**properties)
+    ask(FindCoordinatorRequest(key=GROUP), 0)
+    ask.broker.topics.create("t", 1)
+    return ask
 
 
 def topic_id(ask: Asker) -> UUID:
@@ -110,18 +116,16 @@ def test_the_lag_from_the_lowest_start_offset_fits_into_the_response(ask: Asker)
 
 
 def test_a_snapshot_follows_after_the_configured_number_of_updates(make_asker: MakeAsker) -> None:
-    ask = make_asker(
+    ask = open_with_topic(
+        make_asker,
         share_coordinator_state_topic_num_partitions="1",
         share_coordinator_snapshot_update_records_per_snapshot="2",
     )
-    ask(FindCoordinatorRequest(key=GROUP), 0)
-    ask.broker.topics.create("t", 1)
     initialize(ask, [0], 5)
     for start_offset in (6, 7, 8, 9):
         write(ask, [0], start_offset)
     states = ask.broker.topics.get("__share_group_state")
     assert states is not None
     data = states.log(0).read(0, 10_000).records.read()
-    types = [struct.unpack_from(">h", record.key or b"")[0] for record in read_records(data)]
-    snapshot, update = 0, 1
-    assert types == [snapshot, update, update, snapshot, update]
+    types = [type(decode_key(record.key or b"", STATE_KEYS)) for record in read_records(data)]
+    assert types == [ShareSnapshotKey, ShareUpdateKey, ShareUpdateKey, ShareSnapshotKey, ShareUpdateKey]
