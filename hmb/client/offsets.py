@@ -64,8 +64,8 @@ class FromStart:
 class ListedOffset(NamedTuple):
     """An offset in a log, with the timestamp (ms) and the leader epoch of the record at this offset.
 
-    If the timestamp is unknown, it is -1. For example, the timestamp of the log end offset is unknown. If no record
-    has the requested time or a later time, `offset` is -1.
+    If all records are older than the requested time, `offset` is -1. An unknown `timestamp` or `leader_epoch` is
+    -1. For example, the timestamp of the end of the log is unknown.
     """
 
     offset: int
@@ -150,10 +150,10 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps that the client needs in ListOffsets requests to convert `offset` to a number.
+    """Return the timestamps for the ListOffsets requests that the client needs to convert `offset`.
 
-    The timestamp EARLIEST asks for the first offset of the log, and LATEST asks for the end of the log. If `offset`
-    is a number that is not negative, the client needs no request, and the result is empty.
+    EARLIEST stands for the first offset of the log, and LATEST for the end of the log. For example, `FromStart(10)`
+    needs both. A number from 0 on needs no request, so the result is empty.
     """
     match offset:
         case "earliest":
@@ -171,14 +171,14 @@ def _timestamps(offset: Offset) -> tuple[int, ...]:
 def list_offsets(
     cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int, isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """For each partition, return the offset of the first record at or after a timestamp.
+    """Return the offset of the first record at or after `timestamp`, for each partition.
 
-    `timestamp` is in ms since 1970, or EARLIEST or LATEST. If all records are older than the timestamp, the offset
-    is NOT_FOUND (-1). If a partition has an error, the function raises KafkaError for the first such partition. If
-    a broker cannot be reached, it raises ConnectionFailed.
+    `timestamp` is in ms since 1970, or EARLIEST (the first offset of the log), or LATEST (the end of the log). If
+    all records are older, the offset is NOT_FOUND (-1). Raises KafkaError for the first partition with an error,
+    and ConnectionFailed if a broker cannot be reached.
 
-    A broker older than Kafka 0.10.1 has no index of timestamps. It only knows when each segment file was last
-    changed. For a time in ms, the result is then the first offset of a segment, and never NOT_FOUND.
+    A broker older than Kafka 0.10.1 only knows when each segment file was last changed. For a time in ms, the
+    result is then the first offset of a segment or the end of the log, never NOT_FOUND.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:
@@ -209,10 +209,10 @@ def list_offsets(
 def request_offsets(
     connection: Connection, timestamps: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int = 0
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    """Send one ListOffsets request to the leader of some partitions. Return the offset or the error of each partition.
+    """Send one ListOffsets request to a leader. Return the offset or the error of each partition.
 
-    `timestamps` maps each partition to the timestamp that the client asks for. A broker older than Kafka 0.11 does
-    not support isolation levels, so the request to such a broker does not contain `isolation_level`.
+    `timestamps` maps each partition to a time in ms since 1970, or to EARLIEST or LATEST. If the broker is older
+    than Kafka 0.11, it does not support isolation levels, and the function ignores `isolation_level`.
     """
     version = connection.version_of(ListOffsetsRequest)
     topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}

@@ -41,9 +41,10 @@ class SettingError(HmbError, ValueError):
 class Declared(NamedTuple):
     """The declaration of one setting of a client.
 
-    `kafka_names` contains Kafka's names for the setting, separated by spaces. It is "" if Kafka has no such
-    setting. The function `read` converts the text of a value in a properties file to the value itself. If the text
-    is not valid, `read` raises ValueError with a message that describes what a valid text is.
+    - `kafka_names` contains Kafka's names for the setting, separated by spaces. It is "" if Kafka has no such
+      setting.
+    - `read` converts the text of a value in a properties file to the value: for example, "100" to 100. If the text
+      is not valid, `read` raises ValueError. The message describes a valid text.
     """
 
     default: Any

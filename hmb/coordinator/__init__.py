@@ -42,11 +42,11 @@ disk. A client can fetch the committed offset 42 only after the record is on dis
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* is a set of records that the journal stores together. Many writes also have a step, which the coordinator
-  runs after the records are stored.
+- A *write* is a set of records that the journal stores together. Many writes also have a step. The coordinator
+  runs this step after the journal has stored the records, or has failed to store them.
 - A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
-- *Pending* has two meanings, as in Kafka. A *pending* member id was sent to a client, but the client has not joined
-  with this id yet. A *pending* offset belongs to a transaction that is still open.
+- *Pending* has two meanings, as in Kafka. A *pending* member id was sent to a client, but the client has not
+  joined with this id yet. A *pending* offset belongs to a transaction that is still open.
 - A *call* is a JoinGroup or SyncGroup request that waits for its response.
 - A *session* is the time in which the next request of a member must arrive, for example 45 s.
 

@@ -46,10 +46,11 @@ def existing_topics(topics: ClusterTopics, names: Iterable[str]) -> list[Assigna
 
 
 def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
-    """Return a hash of the names, ids and partition counts of topics, or 0 if `topics` is empty (KIP-1101).
+    """Return a hash of the names, ids and partition counts of `topics` (KIP-1101).
 
-    A group stores this hash to notice when its topics have changed. Kafka uses a different hash function. If HMB opens
-    a group that Kafka has stored, the two hashes differ, and the group computes its assignment once more.
+    The result is 0 if `topics` is empty. A group stores this hash to notice when its topics have changed. Kafka
+    uses a different hash function. So after HMB has loaded a group that Kafka stored, the group computes its
+    assignment once more.
     """
     import hashlib  # This import loads OpenSSL, which takes 3 ms. Most brokers never need it.
 

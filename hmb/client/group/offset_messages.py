@@ -76,12 +76,12 @@ def fetch_request(
 ) -> OffsetFetchRequest:
     """Return an OffsetFetch request for the committed offsets of a group.
 
-    The request asks for the offsets of `partitions`. If `partitions` is None, it asks for all partitions, which is
-    possible from version 2 on.
+    If `partitions` is None, the request asks for all partitions with a committed offset. This needs `version` 2 or
+    later.
 
     An open transaction may contain a newer offset of a partition. If `require_stable` is true, the coordinator
-    responds with an error for such a partition. A broker before Kafka 2.5 does not know this option, so the
-    function then ignores it.
+    answers with an error for this partition. The function ignores `require_stable` if `version` is below 7 (before
+    Kafka 2.5).
     """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():

@@ -177,15 +177,15 @@ class Accumulator:
             return self._queues.topics()
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
-        """Wait until batches can be sent, and return these batches. They are sealed: they accept no further records.
+        """Wait until batches in `sender_queues` can be sent, and return these batches.
 
-        Each queue has a *window*: the maximum number of its batches that can be in flight. The method returns only as
-        many batches as the window allows.
+        The returned batches are sealed: they accept no further records. Each queue has a *window*: the maximum number
+        of its batches in flight. The method returns only as many batches as the window allows.
 
         The method returns an empty list in two cases:
 
         - No batch can be sent within `timeout` seconds.
-        - The producer is closed, and all its batches are completed.
+        - The producer is closed, and each of its batches is delivered or has failed.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
@@ -331,9 +331,9 @@ class Accumulator:
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # Ctrl-C must not interrupt the next four lines. Otherwise a batch could be counted in `_batches` although it is
-        # in no queue. Python handles Ctrl-C only when a Python function begins, after a call returns, or when a loop
-        # repeats. The only call in the four lines is `append`, at their end. So Ctrl-C cannot come between them.
+        # Ctrl-C must not interrupt the next four lines. Otherwise, `_batches` could count a batch that is in no queue.
+        # Python handles Ctrl-C only when a Python function begins, when a loop repeats, or after a call returns. The
+        # only call in the four lines is `append`, in the last line. So Ctrl-C cannot come between the lines.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1

@@ -118,14 +118,15 @@ class PartitionQueue:
 class ProducerBatch:
     """A batch: records of one partition that the producer sends together.
 
-    While records can still be added, the accumulator's lock guards `records`. After that, only one thread changes
-    the batch: the thread that owns `queue`. This thread needs no lock for `records`, `data`, `numbers`, `attempts`,
+    While records can still be added, the accumulator's lock guards `records`. After that, only the thread that owns
+    `queue` changes the batch. This thread needs no lock for `records`, `data`, `numbers`, `attempts`,
     `uncertain_attempts` and `retry_at`.
 
-    The accumulator's lock always guards `completed`, because another thread can set it to True
-    (`Accumulator.abandon`). The owner of `queue` can read `completed` without the lock. The value False can then be
-    out of date. This is harmless: `Accumulator.done` and `Accumulator.split` take the lock, and read `completed`
-    again before they change the queue.
+    The accumulator's lock always guards `completed`, because another thread can set `completed` to True
+    (`Accumulator.abandon`).
+
+    The owner of `queue` may read `completed` without the lock, although the value False can be out of date. Before
+    `Accumulator.done` and `Accumulator.split` change the queue, they take the lock and read `completed` again.
     """
 
     queue: PartitionQueue

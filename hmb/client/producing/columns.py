@@ -1,10 +1,11 @@
 """Reads the input of `send_many`: columns of values and keys. A column is a Python list or an Arrow array.
 
-An Arrow column of type binary or string has two buffers for its values. The first buffer contains the bytes of
-all values, one after another. The second buffer contains the position in the first buffer at which each value
-ends. Reading a value with pyarrow would create an extra object for each value, which costs time. So this module
-reads the bytes directly from the buffers. The module only calls methods of the column, and does not import
-pyarrow. A program without Arrow columns therefore does not need pyarrow.
+An Arrow column of type binary or string stores the bytes of all its values one after another in one buffer.
+Another buffer contains the positions at which the values begin and end. This module reads the two buffers
+directly. With pyarrow's own methods, Python would create an extra object for each value, which takes time.
+
+This module does not import pyarrow. It only uses the methods and attributes of the column that it receives. A
+program without Arrow columns therefore does not need pyarrow.
 """
 
 from __future__ import annotations

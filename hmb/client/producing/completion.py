@@ -127,11 +127,14 @@ class BatchCompletion:
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Let the producer send a batch again after a pause, or give the batch up. Return True if it is sent again.
+        """Schedule another attempt for a batch, or give the batch up. Return False if it is given up.
 
-        The producer gives the batch up in three cases: the error is not retriable, the delivery timeout is over, or the
-        transaction must be aborted. With `can_retry=True`, the method treats every error as retriable, even an error
-        that is not retriable in Kafka.
+        The method gives the batch up in three cases:
+
+        - The error is a KafkaError that is not retriable, and `can_retry` is False.
+        - The transaction must be aborted.
+        - The delivery timeout of the batch is over. The method then also gives up the other sealed batches of the queue
+          whose delivery timeout is over.
         """
         now, deadline = time.monotonic(), batch.opened + self._settings["delivery_timeout"]
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -189,13 +192,12 @@ class BatchCompletion:
         return False
 
     def _follows_another(self, batch: ProducerBatch) -> bool:
-        """Return whether the broker rejected `batch` only because an earlier batch is missing.
+        """Return whether the broker may have rejected `batch` only because an earlier batch is missing.
 
         The broker accepts the batches of a partition only in their order. The result is True in two cases:
 
         - An earlier batch of the partition is still in the queue. It may be the missing batch.
-        - `batch` has no sequence numbers. The producer gave up the missing batch, and then removed the numbers of the
-          batches that follow it.
+        - `batch` has no sequence numbers. The producer removed them after an earlier batch failed.
 
         If the transaction must be aborted, the result is always False.
         """
@@ -206,11 +208,12 @@ class BatchCompletion:
     def _may_get_new_sequences(self, batch: ProducerBatch) -> bool:
         """Return whether the producer can give the batch new sequence numbers, and send it again.
 
-        The result is False if the broker may have written the batch in an earlier attempt, or may still write it. The
-        broker recognizes a second copy of a batch by its sequence numbers. With new numbers, it would write the batch
-        twice.
+        The result is False in three cases:
 
-        The result is also False if the batch belongs to a transaction, or has no sequence numbers.
+        - The broker may have written the batch in an earlier attempt, or may still write it. With new sequence numbers,
+          the broker would not recognize the second copy, and would write the batch twice.
+        - The producer uses transactions.
+        - The batch has no sequence numbers.
         """
         return batch.numbers is not None and not batch.uncertain_attempts and self._guarantee.transactional_id is None
 

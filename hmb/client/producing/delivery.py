@@ -5,11 +5,12 @@ when the result is known:
     producer.send("weather", b"rain").result()
     producer.send("weather", b"rain", on_delivery=print)
 
-A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery is small:
-it contains only a reference to this result, and the index and the timestamp of its record. It needs 56 bytes of memory,
-and Python creates it in 0.3 us. A `concurrent.futures.Future` for each record would need 1400 bytes and 2 us, because
-each future has its own lock and its own list of callbacks. If the application does not keep a delivery, Python frees
-its memory immediately.
+A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery
+contains only a reference to this result, and the index and the timestamp of its record.
+
+A delivery takes 56 bytes of memory. A `concurrent.futures.Future` for each record would take about 25 times as
+much memory, because each future has its own lock and its own list of callbacks. If the application does not
+keep a delivery, Python frees its memory immediately.
 
 A `Delivery` has the same methods as `concurrent.futures.Future`, except `cancel`. The producer cannot cancel a record
 after `send`.
@@ -85,11 +86,10 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads can read `_missing`, `callbacks_done`, `_outcomes` and `send_now` without `_lock`. When `_missing` is
-        # 0, it never changes again. When `callbacks_done` is True, it never changes again. Threads read `_outcomes`
-        # only after all outcomes are known. From then on, `_outcomes` never changes.
-        # `send_now` contains a function that seals the batch: the batch then gets no further records. A thread can call
-        # this function too late, after the batch was sealed. Such a call changes nothing.
+        # Threads can read four fields without `_lock`. `_missing` does not change after it has become 0.
+        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after all outcomes
+        # are known, and then it does not change either. `send_now` is a function that seals the batch: the batch then
+        # gets no further records. If a thread calls this function after the batch was sealed, the call changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
@@ -175,8 +175,9 @@ class BatchResult:
     def error_of(self, index: int) -> Exception | None:
         """Return the error of the record with this index, or None if the record was delivered.
 
-        A broker rejects a whole batch if one of its records is invalid. The error of the invalid record contains the
-        broker's reason. The errors of the other records name the invalid record and repeat this reason.
+        Call this method only after the result is complete. A broker rejects a whole batch if one record is invalid. The
+        error of an invalid record contains the broker's reason. The error of any other record names an invalid record
+        and repeats its reason.
         """
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
@@ -235,9 +236,10 @@ class Delivery:
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Call `callback` with this delivery when the record is delivered or has failed.
 
-        If the result is already known, this method calls `callback` itself. Otherwise a sender thread calls `callback`
-        later. If `Producer.close` gives up the record, the thread that called `close` calls `callback`. The callback
-        can send records, but must not wait for their results: a sender thread that waits cannot send these records.
+        - If the result is already known, this method calls `callback` itself.
+        - If `Producer.close` gives up the record, the thread that called `close` calls `callback`.
+        - Otherwise, a thread of the producer calls `callback` later. `callback` can send records, but must not wait for
+          their results: a waiting thread cannot send these records.
         """
         self._result.add_callback(callback, self)
 
@@ -292,11 +294,11 @@ class Deliveries:
         return [written for piece in self._slices for written in _ranges(piece)]
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait until each record is delivered or has failed.
+        """Wait until each record is delivered or has failed. Return the first error, or None.
 
-        Return the first error, or None if all records were delivered. The message of a KafkaError says which value of
-        the call of `send_many` failed: for example, "value 0" is the first value. Raises TimeoutError if some results
-        are still unknown after `timeout` seconds.
+        The result is None if all records were delivered. The message of a KafkaError begins with the index of a failed
+        value of the `send_many` call: "value 0" is the first value. Raises TimeoutError if some results are still
+        unknown after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for piece in self._slices:

@@ -62,11 +62,13 @@ For example, batches 1 to 4 are in flight. The responses to batches 1 and 2 get 
 batches 3 and 4. The producer gives up batch 1. The broker may have written batch 2, so batch 2 keeps its
 sequence numbers. Batches 3 and 4 get new sequence numbers in a new epoch.
 
-A broker that knows no batch of a producer accepts any sequence number. Suppose that the producer sends its
-first two batches together, and the first one is lost. The broker would then accept the second batch, although
-the first one is missing. To prevent this, the producer sends one batch of a partition, and waits until the
-broker has written it. Only then can several batches be in flight. After each change of the epoch, the producer
-begins with one batch again. Batches with different epochs are never in flight together.
+If a broker knows no batch of a producer in a partition, it accepts any sequence number. Suppose that the
+producer sends its first two batches together, and the first one is lost. The broker would then accept the
+second batch, although the first one is missing.
+
+So the producer first sends only one batch of a partition. After the broker has written this batch, several
+batches can be in flight. After each change of the epoch, the producer begins with one batch again. Batches of a
+partition with different epochs are never in flight together.
 
 The order of two batches can change in one case. A broker forgets a producer that has sent nothing for a day
 (`producer.id.expiration.ms`). From a forgotten producer, the broker accepts any sequence number.
@@ -163,14 +165,14 @@ class Idempotence(AtLeastOnce):
         self._producer: ProducerIdAndEpoch | None = None
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:
-        """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
+        """Return the producer's id and epoch, or None if a broker before Kafka 0.11 cannot assign an id.
 
-        The first call requests a producer id from the broker. When the last epoch (32767) of an id has been used, the
-        next call requests a new id.
+        If idempotence is required, the method raises KafkaError instead of returning None. It also raises KafkaError if
+        the broker answers with an error.
 
-        The request for an id needs a connection on which no other request is in flight. If batches are in flight on
-        `connection`, the connection is closed, and this method raises ConnectionFailed. The producer then sends the
-        batches again.
+        The first call requests a producer id. After the last epoch (32767) of an id, the next call requests a new id.
+        If requests are in flight on `connection` at that moment, the method closes the connection and raises
+        ConnectionFailed. The producer then sends the batches again.
         """
         with self._lock:
             if self._producer is None:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 
 class BufferMemory:
-    """The memory of one accumulator, which collects a producer's records in batches.
+    """The memory for the records of one accumulator.
 
-    The caller of each method must hold the accumulator's lock.
+    The caller of each method must hold the accumulator's lock. Reading `used` needs no lock.
 
     - `free` is the number of free bytes. It can become negative, because an empty buffer accepts a record of any
       size.

@@ -1,10 +1,12 @@
 """Partitioners: functions that choose the partition of a record.
 
-All records with the same key go to the same partition. So consumers read these records in the order in which they were
-sent. The number of the partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic
-partitioning (Kafka 0.7 design, "Semantic partitioning"). All clients of a topic must use the same hash function.
-Otherwise, they would send records with the same key to different partitions. Kafka's Java client has used murmur2 since
-version 0.8.2. This hash function is by Austin Appleby; Kafka uses it with 32 bits and its own seed.
+The partitioners murmur2 and hash compute the partition from the key: the hash of the key modulo the number of
+partitions. So records with the same key go to the same partition, and consumers read them in the order in which
+they were sent. Kafka 0.7 called this semantic partitioning (Kafka 0.7 design, "Semantic partitioning").
+
+All clients that send to a topic must use the same hash function. Otherwise, they would send records with the
+same key to different partitions. Kafka's Java client has used murmur2 since version 0.8.2. This hash function
+is by Austin Appleby. Kafka uses it with 32 bits and its own seed.
 
 A record without a key may go to any partition. If such records went to a new partition each time, each batch
 would be small. The producer therefore sends these records to one partition until its batch is full or sent.

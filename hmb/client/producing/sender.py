@@ -1,11 +1,13 @@
 """The producer's threads: one router thread finds the leaders, and one sender thread sends batches to each leader.
 
-While a sender thread waits for a response, application threads add records to the next batches. The longer a broker
-takes to respond, the more records these batches contain. So a slow broker gets few large requests, and a fast broker
-gets many small requests. A sender thread repeats three steps:
+While a sender thread waits for a response, application threads add records to the next batches. The longer a
+broker takes to respond, the more records these batches contain. So a slow broker gets few large requests, and a
+fast broker gets many small requests.
+
+A sender thread repeats three steps:
 1. It takes the batches that are ready to be sent.
 2. It sends these batches in as few requests as possible.
-3. It waits for a response, and then reads all responses that have arrived.
+3. It waits for one response, and then reads all other responses that have already arrived.
 
 Each leader has its own sender thread, so that a slow leader does not delay the batches for another leader.
 

@@ -30,9 +30,9 @@ AcksSetting = Literal[0, 1, -1, "all"]
 ACKS: dict[int | str, Acks] = {acks.value: acks for acks in Acks} | {"all": Acks.ALL}
 
 MAX_REQUEST_SIZE = 1024 * 1024
-# HMB's default for BATCH_SIZE is larger than Kafka's default of 16 KiB, because larger batches need fewer requests. In
-# a busy Python program, each request costs about 10 ms. The sender thread makes a system call to send the request, and
-# another to receive the response. After each call, it can take 5 ms until the thread gets the interpreter lock again.
+# HMB's default for `batch_size` is 256 KiB, and Kafka's is 16 KiB. Larger batches need fewer requests, and in a busy
+# Python program, each request costs about 10 ms. The sender thread makes a system call to send the request, and another
+# to receive the response. After each call, it can take 5 ms until the thread gets the interpreter lock again.
 #
 # An application that calls `send` for each record of 100 bytes reaches 120,000 records/s with batches of 16 KiB,
 # 180,000 records/s with 64 KiB, and 380,000 records/s with 256 KiB. Batches of 1 MiB are not faster than batches of 256

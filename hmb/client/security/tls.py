@@ -14,9 +14,11 @@ WOULD_BLOCK = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
 class TlsClientSocket(ssl.SSLSocket):
     """An encrypted socket that a caller can use like a plain non-blocking socket.
 
-    When a call would have to wait, `SSLSocket` raises an error of its own. The methods here raise BlockingIOError
-    instead, as a plain socket does. The method `shutdown` only shuts the connection down. `SSLSocket.shutdown` would
-    also switch the encryption off, although another thread may still use the socket.
+    If `recv`, `recv_into` or `send` would have to wait, it raises BlockingIOError, as a plain socket does.
+    `SSLSocket` would raise an error of the module `ssl` instead.
+
+    `shutdown` only shuts the connection down. `SSLSocket.shutdown` would also switch the encryption off, although
+    another thread may still use the socket.
     """
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:

@@ -52,10 +52,10 @@ class ShareConsumer:
 
     - `group`: the name of the share group.
     - `acknowledgement`: "implicit" or "explicit".
-    - `acquire_mode`: with "batch_optimized", the member acquires whole batches. With "record_limit", the member
+    - `acquire_mode`: with "batch_optimized", the member acquires whole batches. With "record_limit", each `poll`
       acquires at most `max_poll_records` records.
     - `max_poll_records`: how many records `poll` requests. With "batch_optimized", `poll` can return more records.
-    - `max_bytes`: the largest size of a response, in bytes.
+    - `max_bytes`: the requested limit for a response, in bytes.
     - `request_timeout`: the longest wait for a response, in seconds.
     - `retry_for`: how long `poll` tries again after a temporary error, in seconds.
     """
@@ -99,11 +99,13 @@ class ShareConsumer:
     # -- records
 
     def poll(self, timeout: float = 1.0) -> list[ShareRecord]:
-        """Return records that this member has acquired. Wait at most `timeout` seconds for the first record.
+        """Return records that this member has acquired, or an empty list after `timeout` seconds.
 
-        A consumer with implicit acknowledgement first accepts the records of the last poll. Raises ValueError if a
-        consumer with explicit acknowledgement has not acknowledged all these records. Raises KafkaError or
-        ConnectionFailed if an error lasts longer than `retry_for`.
+        With implicit acknowledgement, the method first accepts all records of the last poll. With explicit
+        acknowledgement, it raises ValueError if one of these records is not acknowledged.
+
+        After a temporary error, the method tries again until `retry_for` seconds after the call began, even if
+        `timeout` is over. It then raises KafkaError or ConnectionFailed. It raises any other KafkaError at once.
         """
         with self._thread_check:
             self._end_last_poll()

@@ -1,10 +1,11 @@
 """The share session of a consumer with one broker: its fetches, and its acknowledgements.
 
-The first request of a share session has the epoch 0 and names all partitions. Each later request has the next epoch. It
-names only partitions that are new, and partitions for which the client sends acknowledgements. After an error of the
-session or of the connection, the client begins a new session with epoch 0. At the end of the old session, the broker
-releases the records that the client had acquired in it. The group delivers these records again, so the client forgets
-them.
+The first request of a share session has the epoch 0 and names all partitions. Each later request has the next
+epoch. It names only partitions that are new or no longer read, and partitions with acknowledgements.
+
+After an error of the session or of the connection, the client begins a new session with epoch 0. When the old
+session ends, the broker releases the records that the client had acquired in it. The group delivers these
+records again, so the client forgets them.
 """
 
 from __future__ import annotations

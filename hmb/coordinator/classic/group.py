@@ -368,11 +368,11 @@ class ClassicGroup:
         return self.record_tombstones()
 
     def record_tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstones that delete all records of this group.
+        """Return the tombstones that delete all records of this group from the journal.
 
-        A classic group can replace a KIP-848 group with the same group id. The journal contains the old records of the
-        KIP-848 group until the classic group writes its first record. If it has not done so yet, the result also
-        contains the tombstones for the old records (`replaced`).
+        A classic group can replace a KIP-848 group with the same group id. Until the first record of the classic group
+        is stored, the journal still contains the records of the KIP-848 group. The result then also contains the
+        tombstones for these old records (`replaced`).
         """
         return [*self.state.replaced, (encode_key(GroupMetadataKey(group=self.group_id)), None)]
 

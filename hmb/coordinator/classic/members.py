@@ -76,9 +76,11 @@ class ClassicMember:
     def expires_at(self) -> int | None:
         """The time (ms) at which the member's session ends, or None while the session cannot end.
 
-        While a JoinGroup or SyncGroup request of the member waits for its response, the delay is caused by the group,
-        not by the member. So the session cannot end. There is one exception. A new member's client may disconnect
-        before it gets its first response, and never come back. So the session of a new member can end.
+        The session cannot end before it has started. It also cannot end while a JoinGroup or SyncGroup request of the
+        member waits for its response, because the group causes this delay.
+
+        Exception: the session of a new member can end while the member waits for its first response. Its client may
+        have disconnected, and may never come back.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
@@ -106,10 +108,10 @@ class ClassicMember:
 
 @dataclass(slots=True)
 class ClassicMembers:
-    """The members of a group by member id, sorted by the time at which they joined.
+    """The members of a classic group, in the order in which their member ids were added.
 
-    - `by_id` maps each member id to the member. `instances` maps the group instance id of each static member to its
-      member id.
+    - `by_id` maps each member id to the member.
+    - `instances` maps the group instance id of each static member to its member id.
     - `leader_id` is the member id of the leader, or None if the group has no members.
     """
 
@@ -182,11 +184,11 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def deadline_for_static_members(self, now: int) -> int | None:
-        """Return the time (ms) until which the rebalance waits for static members, or None if it need not wait.
+        """Return a new deadline (ms) for absent static members, or None if the rebalance need not wait.
 
-        The group calls this method when the deadline of the rebalance has passed. The group has then already removed
-        the dynamic members that have not sent JoinGroup. If any member has sent JoinGroup, the rebalance can continue
-        without the others, so the result is None. The result is also None if the group has no members.
+        Call this method after the old deadline has passed, and after the removal of the dynamic members that have not
+        sent JoinGroup. The result is None if any member has sent JoinGroup, or if the group has no members. Otherwise,
+        the rebalance waits for the longest rebalance timeout of the members, but at least 1 s.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None

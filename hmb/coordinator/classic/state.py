@@ -33,12 +33,10 @@ class ClassicState:
     """The members, the generation and the protocol of a classic group.
 
     - `current` is the state of the group, for example Stable. `move` takes the next state from the table
-      `TRANSITIONS` (states.py). `restore` and `continue_as_stable` set the first state, so they do not need the
-      table.
-    - `protocol` is the protocol of the current generation. It is None if no generation has begun yet, or if the
-      current generation has no members.
-    - `pending` contains new member ids. The group has sent each of these ids to a client, and waits until the
-      client joins with the id. Until then, the client is not a member.
+      `TRANSITIONS` (states.py). `restore` and `continue_as_stable` set `current` without the table.
+    - `protocol` is the protocol of the current generation. It is None before the first generation, and in a
+      generation without members.
+    - `pending` contains the member ids that the group has sent to clients, but with which no client has joined yet.
     """
 
     def __init__(self, group_id: str, clock: Callable[[], int]) -> None:

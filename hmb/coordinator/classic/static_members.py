@@ -3,15 +3,17 @@
 Problem: each deployment of an application restarts all its clients. Each restart causes two rebalances: one when the
 client leaves the group, and one when it joins as a new member.
 
-Idea: a *static* member has a group instance id, which stays the same when its client restarts. Other members are
-*dynamic*. The coordinator treats a static member differently in two cases:
-1. *The member does not join a rebalance in time.* The group removes a dynamic member in this case
-   (`ClassicMembers.not_yet_rejoined`). It keeps a static member until the session of the member ends. If only static
-   members are left and none of them has joined, the group waits for them again
+Idea: a *static* member has a group instance id, which stays the same when its client restarts. Other members
+are *dynamic*. The coordinator treats a static member differently in two cases:
+1. *The member does not send JoinGroup in time.* The group would remove a dynamic member
+   (`ClassicMembers.not_yet_rejoined`). It keeps a static member until the member's session ends. If no member
+   has sent JoinGroup in time, the group waits again for its static members
    (`ClassicMembers.deadline_for_static_members`).
-2. *The client of the member restarts.* It joins with its group instance id and without a member id. The coordinator
-   assigns a new member id, and rejects later requests with the old id (`replace_member`). If the group is Stable and
-   its protocol does not change, it stays Stable, and the member keeps its assignment.
+2. *The client of the member restarts.* The client joins with its group instance id and without a member id. The
+   coordinator assigns a new member id, and rejects later requests with the old id (`replace_member`).
+
+If a static member restarts while the group is Stable, and the group's protocol does not change, the group stays
+Stable. The member keeps its assignment.
 
 For example, the static member "till-1" has the member id "till-1-0a7f" and partition 2. The client of this member
 restarts within the session timeout and joins again. The response contains the new member id "till-1-93c2" and the
@@ -35,11 +37,14 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 def replace_member(
     state: ClassicState, rebalance: Rebalance, call: Call, request: JoinGroupRequest, member_id: str, now: int
 ) -> None:
-    """Assign the new `member_id` to a static member that has restarted. Requests with the old member id then fail.
+    """Give a static member that has restarted the new id `member_id`. Requests with the old id then fail.
 
-    After the restart, the client may support other protocols (assignors) than before. If the group is Stable and
-    would still choose the same protocol, the group stays Stable, and the member keeps its assignment. Otherwise the
-    group starts a rebalance.
+    After the restart, the client may support other protocols (assignors). If the group is Stable and would still
+    choose the same protocol, it stays Stable, and the member keeps its assignment. Otherwise, a rebalance starts or
+    continues.
+
+    If the group stays Stable, the response waits until the new id is on disk. If the write fails, the member gets
+    its old id back.
     """
     member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
