@@ -14,17 +14,12 @@ segments, and 100 groups. The browser Chromium, which runs without a window, sho
 - *changes a second*: how many times a second the page shows new numbers, while a producer sends 1,000 records/s.
 - *metrics*: how long one request for `/metrics` takes.
 
-The last three numbers show how much a broker's web page slows the broker down. The benchmark starts two
-brokers with 100 partitions each. The first broker has no web page. The second broker has one, and a client
-reads the page's stream of changes, as a browser does.
-
-HMB's producer sends records as fast as it can, to one broker after the other. The benchmark then compares the
-second broker, which has a web page, with the first broker:
-
+For the last three numbers, the benchmark starts two brokers with 100 partitions each. The first broker has no web page.
+The second broker has one, and a client reads the page's stream of changes, as a browser does. HMB's producer sends
+records as fast as it can, to one broker after the other. The benchmark then compares the second broker with the first
+broker:
 - *lost throughput*: by how many percent the throughput of the second broker is lower
-
 - *additional processor time*: how much more processor time the second broker uses in each second of the run
-
 - *additional memory*: how much more memory the second broker uses
 
 On a machine that is busy with other work, trust the processor time more than the throughput.

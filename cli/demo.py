@@ -64,7 +64,10 @@ class DemoResult:
 
 
 @click.command()
-@click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log of the demo in this directory.")
+@click.option(
+    "--data-dir", type=NewPath(path_type=Path),
+    help="Store the broker's files in this directory, and keep them after the demo.",
+)
 @json_option
 def command(data_dir: Path | None, as_json: bool) -> None:
     """Start a broker, send real data to it, and show its log."""

@@ -116,7 +116,7 @@ class MainGroup(LazyGroup):
 @click.version_option(package_name="hmb", prog_name="hmb")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """A Kafka-compatible message broker that you can read.
+    """A Kafka-compatible message broker with source code that is easy to read.
 
     First steps: run hmb demo. After that, run hmb broker in one terminal, and hmb consume and hmb produce in two other
     terminals.

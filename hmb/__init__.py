@@ -48,7 +48,7 @@ them. Read the files in the order of the list. Together they have at most 3,000 
 14. `client/producing/sender.py` contains the threads of a producer: one finds the leaders, the others send batches
 15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
-The short reading is a list of fifteen files. Nine more files belong to the core. Read them after the short reading.
+Nine more files belong to the core of HMB. Read them after the short reading.
 Under `protocol/`, `schema.py` encodes and decodes all message classes. Under `storage/`, `group_commit.py` syncs logs,
 `log_segments.py` lists the segments of a log, `recovery/loading.py` opens a log after a stop or a crash, and
 `recovery/checking.py` checks one batch. Under `coordinator/`, `group_runner.py` runs the steps of a group, and

@@ -2,7 +2,7 @@
 
 HMB is a single broker without replicas, so lab 11 simulates a cluster. The simulation has no network and no
 clock. Each action, such as a fetch, is one step, and the simulation measures time in steps. The caller provides
-the rules of replication, five functions (the class `Rules` shows their parameters):
+the rules of replication as five functions. The class `Rules` shows their parameters:
     high_watermark   the first offset at which at least one in-sync replica has no record
     in_sync          the list of the in-sync replicas (ISR)
     elect            the next leader, or None

@@ -7,10 +7,8 @@ line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-A consumer prints all its results in one line. The benchmarks compare the last number of the line, `fetch.nMsg.sec`: the
-records that a consumer reads per second.
-
-The number `fetch.nMsg.sec` does not include the time that a consumer takes to join its group.
+The benchmarks compare the last number of the line, `fetch.nMsg.sec`: the records that a consumer reads per second,
+without the time that the consumer takes to join its group.
 """
 
 from __future__ import annotations

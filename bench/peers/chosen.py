@@ -75,7 +75,7 @@ def running_brokers(
 ) -> list[MeasuredBroker]:
     """Return the brokers to measure. Raises PeerFailed.
 
-    The function starts the brokers that do not run yet. When `stack` closes, it stops these brokers.
+    The function starts the brokers that do not run yet. They run until `stack` closes.
     """
 
     def start(make: MakePeer) -> MeasuredBroker:

@@ -45,7 +45,7 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     higher rates than messages of 1,000 B. On one axis for all rates, a small difference between HMB and Kafka is
     hard to see.
 
-    A chart with ratios leaves out each quantity for which `Column.compare` is False: the chart has no panel for it.
+    A chart with ratios leaves out each quantity for which `Column.compare` is False.
 
     If the samples contain no broker or client to compare with, the chart has no ratios. It shows all quantities.
     """

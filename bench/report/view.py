@@ -12,8 +12,8 @@ HMB's values divided by Kafka's values.
 Each column of a table shows one measured number, for example records/s. The table shows the median of all rounds and,
 for most columns, the lowest and the highest value.
 
-If `Column.compare` is True, the next column shows a ratio: the value of a broker or a client divided by the value of
-the *reference*, usually Kafka. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
+If `Column.compare` is True, the next column shows a ratio: the value of a contestant divided by the value of the
+reference. For example, the ratio 2.0 means that HMB's rate is twice as high as Kafka's rate.
 
 If a table has ratios for several tasks, a second table shows the median, the lowest and the highest ratio.
 
@@ -137,8 +137,7 @@ class SampleView:
     def reference_of(self, cells: Cells) -> str | None:
         """Return the name of the broker or client with which the tables compare the others (the reference).
 
-        Return None if the view declares no
-        reference, or if the samples contain too few brokers or clients.
+        Return None if the view declares no reference, or if the samples contain too few brokers or clients.
         """
         names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
         if self.reference is None or len(names) <= max(1, self.reference):

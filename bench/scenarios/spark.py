@@ -10,17 +10,13 @@ spark-token-provider-kafka-0-10, kafka-clients and commons-pool2.
 
 HMB's data source and Spark's connector run in the same Spark session, with two cores. The benchmark has four
 kinds of jobs:
-
 - read: Spark reads all records of a topic, and adds up the sizes of their values. One job reads a topic with
   one partition, and another job reads a topic with two partitions.
-
 - filter: a topic contains the records of 30 days. A query selects 1 % of these records, which is 7.2 hours.
   With the option `pushFilters`, HMB's data source reads only the selected records. Spark's connector reads
   the whole topic. The topic has four times as many records as a topic of the read jobs.
-
 - write: Spark writes rows to a topic. It writes as many rows as a read job reads. A row has `--record-size`
   bytes.
-
 - stream: a producer sends `--rate` records per second for `--seconds` seconds, and Spark processes them in
   small batches. The results are the 50th and the 99th percentile of the time for one batch.
 
@@ -326,7 +322,7 @@ def command(
 
 
 def _partitions(kind: str, chosen: list[int] | None) -> Sequence[int]:
-    """Return partition counts. The benchmark runs one job for each count.
+    """Return the partition counts for jobs of the kind `kind`. The benchmark runs one job for each count.
 
     For example, (1, 2) means one job on a topic with one partition, and one job on a topic with two partitions.
     `chosen` contains the counts that the user has chosen, or is None for the default. A job of the kind "filter"

@@ -1,7 +1,8 @@
 """Compares two broker designs: one thread for each connection, and a fixed number of handler threads.
 
-By default, the benchmark measures brokers with 1, 2, 4 and 8 handler threads. It measures each
-of them with 1 producer, and with 3 producers at the same time. The second example chooses other numbers:
+By default, the benchmark measures a broker with one thread for each connection, and brokers with 1, 2, 4 and 8 handler
+threads. It measures each broker with 1 producer, and with 3 producers at the same time. The second example chooses
+other numbers:
     hmb bench threads
     hmb bench threads --handlers 1,8 --producers 1,4
 

@@ -14,12 +14,10 @@ to this offset. The backup therefore contains no record of an open transaction.
 `hmb restore` sends the batches in Produce requests to new topics. It does not send transaction markers or the
 records of aborted transactions.
 
-The broker gives the restored records of a partition the offsets 0, 1, 2 and so on. For example, compaction has
-left the old offsets 0, 1 and 5. The new offsets are then 0, 1 and 2. If offsets change, `hmb restore` also
-translates the offsets of consumer groups and share groups.
-
-For example, a partition has the records 100 to 149, and a group has the committed offset 120. The restored partition
-has the records 0 to 49, and the group gets the offset 20.
+The broker gives the restored records of a partition the offsets 0, 1, 2 and so on. If offsets change, `hmb restore`
+also translates the offsets of consumer groups and share groups. For example, a partition has the records 100 to 149,
+and a group has the committed offset 120. The restored partition has the records 0 to 49, and the group gets the
+offset 20. Gaps also change offsets: if compaction has left the offsets 0, 1 and 5, the new offsets are 0, 1 and 2.
 
 For a share group, a backup contains only the start offset of each partition. For example, the start offset is
 20, and the group has already processed the record at offset 22. The backup does not show that this record is

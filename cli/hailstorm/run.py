@@ -65,8 +65,10 @@ DISPLAY_INTERVAL = 0.25  # seconds
     "--processor", metavar="NAME",
     help="Run only this processor, for example count-0. The name negotiator runs the negotiator.",
 )
-@click.option("--registry", type=AddressType(), help="The registry to use with --processor.")
-@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble to use as the registry with --processor.")
+@click.option("--registry", type=AddressType(), help="With --processor: the address of the registry.")
+@click.option(
+    "--zookeeper", metavar="HOSTS", help="With --processor: the addresses of ZooKeeper, if it is used as the registry."
+)
 @click.option(
     "--host", default=DEFAULT_HOST, show_default=True,
     help="The address at which other processors reach this processor.",

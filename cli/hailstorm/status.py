@@ -27,7 +27,7 @@ LOOK_TIME = 1.2  # seconds; each processor reports twice in this time, because a
     "--registry", type=AddressType(),
     help="The address of the registry, if the processors were started with --processor.",
 )
-@click.option("--zookeeper", metavar="HOSTS", help="The ZooKeeper ensemble, if it is used as the registry.")
+@click.option("--zookeeper", metavar="HOSTS", help="The addresses of ZooKeeper, if it is used as the registry.")
 @click.option("--topology", "name", default="topology", help="With --zookeeper: the name of the topology.")
 @json_option
 def command(

@@ -5,11 +5,9 @@ fill the memory, print without end, or delete files. The check therefore copies 
 check then starts a process with limits (requirements_plugin.py), which runs the tests. The limits protect against
 mistakes, but not against attacks.
 
-A separate process runs the tests and the student's program. It writes a JSON object when the test of a
-requirement begins, and another JSON object when the test ends.
-
-At the end, the check kills the process that runs the tests. If the student's program has started other
-processes, the check kills them as well.
+The process that runs the tests writes a JSON object when the test of a requirement begins, and another JSON object when
+the test ends. At the end, the check kills this process. If the student's program has started other processes, the check
+kills them as well.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ POLL = 0.3  # seconds between two checks whether the answer's file has changed
 PRINTED_LINES = 10  # the number of lines of an answer's output that a failed requirement shows
 
 
-
 def _number_or_here(ctx: click.Context, parameter: click.Parameter, number: int | None) -> int:
     """Return `number`. If it is None, return the number of the lab to which the current folder belongs."""
     try:

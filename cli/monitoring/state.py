@@ -79,4 +79,3 @@ def _print_events(state: State, most: int) -> None:
     click.echo("\nevents")
     for event in state["events"][-most:]:
         click.echo(f"{time_text(event['time'])}  {event['kind']}: {printable(event['text'])}")
-

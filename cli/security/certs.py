@@ -23,7 +23,7 @@ def command() -> None:
 @click.option("--days", type=IntRange(1, 36500), default=365, show_default=True, help="The validity in days.")
 @json_option
 def make(directory: str, hosts: tuple[str, ...], client: str, days: int, as_json: bool) -> None:
-    """Make certificates in DIRECTORY: of a new certificate authority, of a broker and of a client.
+    """Make certificates in DIRECTORY: for a new certificate authority, a broker and a client.
 
     The broker uses broker.pem as its key store, and authority.pem as its trust store. A client uses client.pem and
     authority.pem. The command needs the program openssl.

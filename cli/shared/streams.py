@@ -74,8 +74,8 @@ def prepare_streams() -> None:
     """Open a substitute for each closed standard stream, and replace standard output.
 
     The substitute for a closed stream is /dev/null. If a write to the new standard output fails, for example
-    because the disk is full, the write raises OutputError. If nobody reads the pipe any more, the write raises
-    BrokenPipeError.
+    because the disk is full, the write raises OutputError. If standard output is a pipe that nobody reads any more,
+    the write raises BrokenPipeError.
     """
     for number, stream, way in (
         (0, sys.stdin, os.O_RDONLY),

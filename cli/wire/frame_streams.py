@@ -1,11 +1,9 @@
 """Divide the bytes of a connection into frames, show the frames, and return the bytes to pass on.
 
-A proxy passes on the bytes of a connection in both directions, between a client and a broker. The returned
-bytes are the received bytes, except that the addresses of brokers in responses can be different.
-
-This module uses no sockets. A connection has two streams, one for each direction. When the proxy receives bytes, it
-passes the bytes to a stream, and sends the bytes that the stream returns. A stream changes only the addresses in
-responses, and returns all other bytes unchanged.
+A proxy passes on the bytes of a connection in both directions, between a client and a broker. This module uses no
+sockets. A connection has two streams, one for each direction. When the proxy receives bytes, it passes the bytes to a
+stream, and sends the bytes that the stream returns. A stream changes only the addresses of brokers in responses, and
+returns all other bytes unchanged.
 
 Usually, a stream returns the received bytes immediately. There are two exceptions.
 

@@ -1,7 +1,6 @@
 """Read bytes from binary data, from hexadecimal digits, or from a hex dump.
 
-Text input can have one of these forms. The right column describes the form, or names the programs that
-print it:
+Text input can have one of these forms. The right column describes the form, or names the programs that print it:
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
     00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` stands for rows with equal bytes

@@ -4,8 +4,8 @@ For example, the drawing of a batch begins with these two rows:
        0  00 00 00 00 00 00 00 00    base_offset = 0
        8  00 00 00 55                batch_length = 85
 
-This module draws the fields of a message or a file. The module `hmb.records.annotate` computes the position, the
-name and the value of each field. The commands `hmb decode` and `hmb dump-log --hex` use `hmb.records.annotate`, too.
+The module `hmb.records.annotate` computes the position, the name and the value of each field. The commands `hmb decode`
+and `hmb dump-log --hex` use `hmb.records.annotate`, too.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines
     group.consumer.
     heartbeat.interval.ms
 
-This module allows line breaks in code that contains a word of more than 30 characters. To allow line breaks in
-other code, an extension of Sphinx adds the CSS class `divided` to this code.
+Another extension of Sphinx can allow line breaks in shorter code: it adds the CSS class `divided` to the code.
 """
 
 from __future__ import annotations

@@ -16,14 +16,11 @@ background, and the page shows the first output of the command.
 
 The commands in the source of a page use the ports 9092 to 9095. During a build, another program could be using
 these ports. Each page therefore gets four free ports. Before the directive runs a command, it replaces each of
-the ports 9092 to 9095 in the command by one of the free ports.
+the ports 9092 to 9095 in the command by one of the free ports, for example 9500 to 9503.
 
-The commands of a page use four ports that no other program uses, for example 9500 to 9503, and a temporary
-directory. The numbers of these ports and the path of this directory differ in each build.
-
-Before a page shows the output of a command, the directive replaces the four port numbers in the output by 9092
-to 9095. It also removes the path of the temporary directory. The page therefore looks the same after each
-build.
+The free ports and the path of the temporary directory differ in each build. Before a page shows the output of a
+command, the directive replaces the free ports in the output by 9092 to 9095. It also removes the path of the
+temporary directory. The page therefore looks the same after each build.
 
 The directive `session` has three options:
 - `:files:` contains the paths of files, relative to the page. The directive copies these files into the

@@ -16,9 +16,8 @@ A *tone* is the name of a color in a drawing. Each tone has one meaning in the w
     gray      something that no longer exists or is not used
     violet    the subject of the drawing
 
-A *tone* is the name of a color in a drawing, for example `blue`. For each tone, the module `tones` defines colors for
-light pages and colors for dark pages. On the website, the browser chooses between them (hmb.css). A book for an
-e-reader shows the colors for light pages.
+For each tone, the module `tones` defines colors for light pages and colors for dark pages. On the website, the browser
+chooses between them (hmb.css). A book for an e-reader shows the colors for light pages.
 
 Every drawing has a text alternative: a description for readers who cannot see the drawing. The class `Drawing` checks
 that each text fits into its box and that each shape is on the canvas.
@@ -168,7 +167,7 @@ class Drawing:
         tone: Tone = "plain",
         strong: bool = False,
     ) -> None:
-        """Write a line of text just above height `y`. Raises DrawingError if the text leaves the canvas."""
+        """Write one line of text. `y` is its baseline. Raises DrawingError if the text leaves the canvas."""
         wide = width_of(words, size) * (BOLD if strong else 1)
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]
         self._check(Point(left, y - size * 0.8), Point(left + wide, y))

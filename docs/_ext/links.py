@@ -10,13 +10,9 @@ pages that use the link, and a date:
     ```{external-links}
     ```
 
-The file `links.txt` (beside `conf.py`) lists the links of the book to other sites. Beside each link, the file
-contains the last day on which the other site answered, or the day of the first attempt. The command
-`make links` opens all these links, and writes the file.
-
-The command `make links` opens each link. If the linked site answers, the command writes the current date into
-`links.txt`. If the site has never answered, `links.txt` contains the date on which `make links` first tried to
-open the link.
+The file `links.txt` (beside `conf.py`) contains a date for each link to another site. The command `make links` opens
+all these links, and writes the file. The date is the last day on which the linked site answered. If the site has never
+answered, the date is the day on which `make links` first tried to open the link.
 
 If `links.txt` does not contain a link yet, the table of links shows the day of the build as the link's date.
 """

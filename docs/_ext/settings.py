@@ -1,7 +1,6 @@
 """The directive `settings` reads the settings of the broker or of topics from the code, and shows them as a table.
 
-For example, an author writes these two lines in the source of a page, to show a table of the settings of a
-topic:
+For example, an author writes these two lines into a page to show the settings of a topic:
 ```{settings} hmb.broker.config.broker:TOPIC_KEYS
 ```
 

@@ -10,10 +10,8 @@ from one state to another one. The position of the arrow depends on its directio
 - An arrow to a later box is on the right side of the column.
 - An arrow to an earlier box, or from a box to itself, is on the left side of the column.
 
-The picture shows the states as boxes, one below the other. If two arrows on the same side of the boxes would
-overlap, the directive draws them at different distances from the boxes.
-
-Below the picture, a table shows each change of state, and the event that causes the change.
+If two arrows on the same side of the column would overlap, the directive draws them at different distances from the
+boxes. Below the picture, a table shows each change of state, and the event that causes the change.
 """
 
 from __future__ import annotations

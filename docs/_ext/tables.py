@@ -1,7 +1,7 @@
 """The base class of directives that show a variable as a table.
 
-A directive can show a table that is stored in a variable of a module. The argument of the directive has
-the form `module:variable`: the name of the module, a colon, and the name of the variable.
+The argument of each of these directives has the form `module:variable`: the name of a module, a colon, and the name of
+a variable in this module.
 """
 
 from __future__ import annotations
@@ -15,17 +15,13 @@ from sphinx.util.docutils import SphinxDirective
 class TableDirective(SphinxDirective):
     """A directive whose argument names a table, for example `hmb.spark.option_names:SOURCE_OPTIONS`.
 
-    If the file of this module changes, Sphinx builds the page with the directive again.
+    If the file of the module (here `hmb.spark.option_names`) changes, Sphinx builds the page again.
     """
 
     required_arguments = 1
 
     def table(self) -> tuple[Any, str]:
-        """Return a table from the code, and the path of the module that contains the table.
-
-        The argument of the directive names the module and the table, for example
-        `hmb.spark.option_names:SOURCE_OPTIONS`.
-        """
+        """Return the table that the directive's argument names, and the path of the module with the table."""
         module_name, _, name = self.arguments[0].partition(":")
         module = import_module(module_name)
         assert module.__file__ is not None

@@ -2,7 +2,7 @@
 
 To draw the calls of some functions of HMB, a program creates a `Watched` for each function. It then runs HMB
 inside `with traced(watched)`, which records the calls. Finally, `add_calls` adds the recorded calls to the drawing
-`sequence`:
+`sequence` (sequence.py):
     watched = [
         Watched(produce.handle, "broker", "Produce", caller="producer", reply="offset"),
         Watched(Log.append, "log", "append"),
@@ -46,14 +46,14 @@ class Watched(NamedTuple):
     call as an arrow from the lane of the caller to the lane of the called function.
 
     - `lane` is the name of the participant to which the function belongs. If `lane` is empty, the drawing does not
-    show the call.
+      show the call.
     - `text` is the text of the arrow.
     - `caller` is the name of the participant that makes the call, for example "producer". If another recorded
-    function makes the call, the arrow begins at the lane of that function instead.
+      function makes the call, the arrow begins at the lane of that function instead.
     - `reply` is the text of a second arrow, which shows the return of the function. This arrow points to the lane
-    of the caller. If `reply` is empty, the drawing has no second arrow.
+      of the caller. If `reply` is empty, the drawing has no second arrow.
     - `waits` is true if the drawing shows that the caller waits. A bar on the caller's lane then lasts from the
-    call to the return.
+      call to the return.
     """
 
     function: Callable[..., Any]
@@ -134,11 +134,9 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
     The arrow begins at one of three lanes:
     - If another recorded function makes the call, the arrow begins at the lane of that function.
     - Otherwise, the arrow begins at the lane `event.caller`, for example "producer".
-    - If `event.caller` is empty, the arrow begins at the lane of the recorded function that the thread
-      called first.
+    - If `event.caller` is empty, the arrow begins at the lane of the recorded function that the thread called first.
 
-    If an arrow would begin and end at the same lane, the drawing shows the text of the call on this lane
-    instead.
+    If an arrow would begin and end at the same lane, the drawing shows the text of the call on this lane instead.
     """
     threads: dict[str, _Thread] = {}
     for event in events:

@@ -80,7 +80,7 @@ def rounds(log: Log, before: State) -> list[Step]:
     """Compact the log twice. Return every step of the first compaction, but only the result of the second one."""
     work = cleanable(log, 0, NOW)
     if work is None:
-        raise AssertionError("the log of the example can be compacted")
+        raise AssertionError("the log of the example cannot be compacted")
     batches = [
         parse_batch(segment.whole(position, header).view)
         for segment in work.segments
@@ -92,7 +92,7 @@ def rounds(log: Log, before: State) -> list[Step]:
     first_dirty = clean(log, work, max_memory=MEMORY, now=NOW, throttle=throttle())
     on_disk = records_of(log)
     if [record.offset for record in on_disk if record.offset < work.end] != [record.offset for record in state.kept]:
-        raise AssertionError("the cleaner keeps other records than `second_pass`")
+        raise AssertionError("the cleaner and `second_pass` keep different records")
     after = State("after the round", on_disk, bases_of(log), [], [], {}, [])
     caption = (
         f"The cleaner replaces the old segments. The log now has {len(on_disk)} records, and each has its old offset. "
@@ -177,7 +177,7 @@ def later_round(log: Log, first_dirty: int) -> Step:
     now = NOW + CONFIG.delete_retention_ms
     work = cleanable(log, first_dirty, now)
     if work is None:
-        raise AssertionError("the second round of the example has work")
+        raise AssertionError("the second round of the example finds nothing to compact")
     before = {record.offset for record in records_of(log)}
     clean(log, work, max_memory=MEMORY, now=now, throttle=throttle())
     after = records_of(log)

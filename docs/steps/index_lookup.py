@@ -1,7 +1,7 @@
 """The steps of a look-up in the offset index: the broker finds the batch that contains an offset.
 
-The module appends records to a log in a temporary directory. To look up an offset in
-this log, it uses the functions `search` and `scan` of the command `hmb index-inspect`.
+The module appends records to a log in a temporary directory. To look up an offset in this log, it uses the functions
+`search` and `scan` of the command `hmb index-inspect`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hmb.storage.dump.inspection import IndexReader, ScanStep, Search, SearchSte
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 
-WANTED = 66  # the offset of the look-up
+WANTED = 66  # the offset that the example looks up
 BATCHES, RECORDS = 27, 4  # batches in the log, and records in each batch
 WIDTH, HEIGHT = 480, 300
 LEFT = 10
@@ -125,7 +125,7 @@ def search_index(found: Found) -> list[Step]:
     steps = [compare(found, step) for step in found.search.steps]
     number, entry = found.search.number, found.search.entry
     if number is None or entry is None:
-        raise AssertionError("the example finds an entry")
+        raise AssertionError("the search finds no entry in the index of the example")
     drawing = draw(found, f"Entry {number} of the index is found. It leads to position {entry[1]} of the log file.")
     draw_segments(drawing, found, is_chosen=True)
     draw_index(drawing, found, tones_of_result(found))

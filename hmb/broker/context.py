@@ -114,7 +114,8 @@ class ConnectedClient:
 
     host: str = ""
     port: int = 0
-    is_gone: Callable[[], bool] = lambda: False  # A handler that waits calls this function periodically.
+    # Returns whether the client has closed the connection. While a handler waits, it calls this function periodically.
+    is_gone: Callable[[], bool] = lambda: False
     last_header: RequestHeader | None = None  # the header of the client's last request
     requests: int = 0  # number of requests that the broker has received
     principal: str = ANONYMOUS  # the name that the client has proved, for example "User:alice"
@@ -122,8 +123,8 @@ class ConnectedClient:
     last_attributes: int | None = None  # attributes of the last record batch that the client has produced
     last_producer_id: int = NO_PRODUCER_ID  # producer id of the client's last record batch
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
-    at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # called when the connection ends
-    throttle_ms: int = 0  # the throttle time of the present request
+    at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # functions to call when the connection ends
+    throttle_ms: int = 0  # the throttle time of the current request, in ms
     muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
 
     def mute(self, milliseconds: int) -> None:

@@ -210,15 +210,15 @@ class FetchSessions:
     # `_lock` takes no other lock.
     #
     # A thread that handles a Fetch request uses the partitions of the session without holding `_lock`. It reads them,
-    # and sets the field `topic` of each partition.
-    # Most clients send the next request of a session only after they have received the response to the request before
-    # it. The requests of such a session never run at the same time, so the partitions do not require a lock.
+    # and sets the field `topic` of each partition. Most clients wait for the response to a request before they send the
+    # next request of the session. The requests of such a session never run at the same time, so the partitions do not
+    # require a lock.
     #
-    # For example, a client sends request A of a session, and then request B, without waiting for the response to A. Two
-    # threads then use the partitions of the session at the same time, and the response to A can be wrong. The broker
-    # therefore answers A with an error.
-    # Each request increases the epoch of its session. If the epoch has changed since request A, `store_offsets` returns
-    # False, and the broker sends the error. `store_offsets` holds `_lock` while it compares the epochs.
+    # Other clients do not wait. If a client sends request B before it has received the response to request A, two
+    # threads use the partitions at the same time, and the response to A can be wrong. The broker therefore answers A
+    # with an error. Each request increases the epoch of its session. If the epoch has changed since request A,
+    # `store_offsets` returns False, and the broker sends the error. `store_offsets` holds `_lock` while it compares the
+    # epochs.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -9,12 +9,9 @@ With transaction version 2 (Produce 12 and later), the producer does not send Ad
 broker receives a Produce request, it asks the coordinator to *add* the partitions of the request. This saves
 the producer a round trip.
 
-Before a broker appends records of a transaction to a partition, it asks the transaction coordinator whether the
-partition belongs to the transaction. In Kafka, the coordinator can be another broker, so the question takes a
-network round trip. A Kafka broker therefore asks only once for each partition of a transaction.
-
-In HMB, the transaction coordinator runs in the same process as the broker. The broker can therefore ask the
-coordinator before each append of a batch (`TransactionCoordinator.writing`).
+In Kafka, the transaction coordinator can be another broker, so the question to it takes a network round trip. A Kafka
+broker therefore asks only once for each partition of a transaction. In HMB, the coordinator runs in the same process
+as the broker. The broker can therefore ask it before each append of a batch (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations

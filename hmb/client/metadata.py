@@ -20,9 +20,9 @@ two brokers name different leaders, the client uses the leader with the higher l
 
 Since Kafka 2.8, each topic has an id. Some requests contain this id instead of the topic's name.
 
-A `Cluster` stores the metadata of a client. It also keeps one connection for requests that any broker can
-answer. If this connection breaks, the `Cluster` tries the addresses of all known brokers and bootstrap servers
-until one of them answers. It begins with the addresses that have not failed recently.
+A `Cluster` also keeps one connection for requests that any broker can answer. If this connection breaks, the
+`Cluster` tries the addresses of all known brokers and bootstrap servers until one of them answers. It begins with
+the addresses that have not failed recently.
 
 All threads of a producer share one `Cluster`. A lock ensures that only one thread at a time sends a request. If a
 thread waits too long for the lock, the thread gets ConnectionFailed, as if no broker had answered.

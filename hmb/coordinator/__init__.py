@@ -12,8 +12,6 @@ record. The broker has three journals:
     __transaction_state    transactions                           compacted
     __share_group_state    the states of share-partitions         not compacted: snapshots, then updates
 
-Producer ids have no journal: producer_ids.py reserves them in a file, in blocks of 1,000 ids.
-
 For each share-partition, the broker writes a *snapshot*, which contains the complete state. It then writes, by
 default, 500 *updates*, which contain only changes. After these updates, it writes the next snapshot.
 
@@ -22,6 +20,8 @@ this journal. Instead, it deletes the records that are older than the newest sna
 
 After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
 of each key. (The word *journal* comes from HMB. Kafka has no common word for these topics.)
+
+Producer ids have no journal: producer_ids.py reserves them in a file, in blocks of 1,000 ids.
 
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)

@@ -36,7 +36,7 @@ class TimedGroup(Protocol):
 class GroupTimer:
     """A thread that wakes each group at its deadline, one group at a time. Thread-safe.
 
-    For each group, the heap contains an entry with the time `due`. At this time (ms), the timer wakes the group.
+    The timer wakes a group at the time `due` (ms). If `due` is not None, the heap contains an entry with this time.
 
     For example, `due` moves from 500 to the earlier time 300. The heap gets an entry with 300, and the entry with
     500 stays. When the thread later removes the entry with 500, `due` is no longer 500. The thread therefore does

@@ -25,6 +25,8 @@ SMALL = 4096  # bytes; for a member with at most this much metadata, the broker 
 def check_memory(size: int, groups: Callable[[], Iterable[GroupRunner]]) -> None:
     """Check that a member may store `size` more bytes of metadata. The function `groups` returns all groups.
 
+    In two cases, raise an error:
+
     - INVALID_REQUEST: `size` is greater than MAX_MEMBER_SIZE.
     - GROUP_MAX_SIZE_REACHED: `size` is greater than SMALL, and the members of all groups together would then have
       more than MAX_TOTAL_SIZE bytes.

@@ -95,6 +95,7 @@ class OffsetManager:
         """Add the end marker of a transaction to the queue of the journal's partition `number`.
 
         When the marker is durable, the producer's pending offsets in this partition are committed or discarded.
+        This method raises an error in three cases:
 
         - UNKNOWN_TOPIC_OR_PARTITION: the partition does not exist.
         - NOT_COORDINATOR: the partition cannot be read.

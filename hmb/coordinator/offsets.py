@@ -8,6 +8,9 @@ The coordinator removes a committed offset for one of two reasons:
 - Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).
 
+For example, the retention time of committed offsets is 7 days, and the last member of the classic group "readers"
+leaves on May 1. The offsets of the group expire on May 8.
+
 If a client commits an offset in a transaction, the offset is *pending* until the transaction ends. If the
 transaction commits, its pending offsets replace the older committed offsets. If the transaction aborts, the
 coordinator discards its pending offsets.
@@ -15,9 +18,6 @@ coordinator discards its pending offsets.
 For example, an open transaction contains the pending offset 10 of a partition. Then a member commits offset 20 of
 the same partition without a transaction. Even if the transaction commits, the committed offset stays 20, because
 the member has committed it later.
-
-For example, the retention time of committed offsets is 7 days, and the last member of the classic group "readers"
-leaves on May 1. The offsets of the group expire on May 8.
 
 This module uses no locks and does no I/O. offset_manager.py adds a lock and the journal.
 

@@ -104,5 +104,5 @@ class ProducerIds:
         except DamagedStateFile as error:
             why = f"cannot be used: {error}"
         start = now_ms()
-        LOGGER.error("%s %s; the next producer id is %d (the time in ms)", self._path, why, start)
+        LOGGER.error("%s %s; the new producer ids begin at %d, which is the current time in ms", self._path, why, start)
         return start

@@ -18,14 +18,12 @@ The processors do not have to stop at the same time for a snapshot. Each tuple c
 its record, so a bolt can recognize a tuple that is not part of the snapshot. A bolt with a state processes this tuple
 only after its state for the snapshot is complete.
 
-Each snapshot has a clock, which contains one offset for each partition. After a crash, Hailstorm chooses the
-newest clock at which every processor has a snapshot, and all processors load these snapshots. The loaded
-states include exactly the records below the offsets in the clock. The spouts, which read the topics, continue
-at these offsets. So each record counts exactly once in the states.
+After a crash, Hailstorm chooses the newest clock at which every processor has a snapshot, and all processors load
+these snapshots. The loaded states include exactly the records below the offsets in the clock. The spouts, which read
+the topics, continue at these offsets. So each record counts exactly once in the states.
 
 The next drawing shows a topology that counts the hashtags in the topic `tags`, which has two partitions. Tuples move
-from left to right. Each snapshot has a clock C with one offset for each partition. In a snapshot, each bolt saves its
-state at C, which includes only the records below these offsets:
+from left to right. In a snapshot with the clock C, each bolt saves its state at C:
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

@@ -32,17 +32,13 @@ For example, a bolt adds the value 5 of partition 0 and the value 1 of partition
 sends the running sums 5 and 6. If the 1 arrives first, the bolt sends 1 and 6. A second bolt that adds these running
 sums gets 11 or 7, which is not exact. A second bolt that keeps only the last running sum always gets 6.
 
-Suppose that a bolt counts words, and sends the new count after each word: ("sun", 1), ("sun", 2), ("sun", 3). A second
-bolt that receives these tuples must use only the *last* value of each key. Otherwise, its results are not exact. The
-function `hailstorm.check` finds such bolts.
-
 Three monoids of the library can give exact results. `Newest` keeps the value with the highest version. The topology
 computes the version: a number that grows with each value of a key. `Max` and `TopN` keep the largest values. Their
 results are exact only if the value of a key never becomes smaller. For example, a count never becomes smaller, but
 a mean can.
 
-A sum of the counts 1, 2 and 3 is not exact, because it depends on all three values, not only on the last. Means of such
-values are not exact either.
+Sums and means of running values are never exact, because they depend on every value, not only on the last. The function
+`hailstorm.check` finds bolts whose results are not exact.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
 merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends

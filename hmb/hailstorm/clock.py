@@ -2,12 +2,12 @@
 
 A topology reads several partitions, and their records have no common order. Suppose that a bolt counts the records of
 two partitions. At 12:00:05, it has counted 9 records of one partition and 2 of the other. In a second run, the numbers
-at 12:00:05 can be 4 and 7. A time therefore does not define a state, but a *clock* does. A clock contains
-one offset for each partition. The state at a clock is the state after exactly the records below these offsets.
+at 12:00:05 can be 4 and 7. A time therefore does not define a state, but a *clock* does. A clock contains one offset
+for each partition. The state at a clock is the state after exactly the records below these offsets.
 
-A clock contains one offset for each partition, and each tuple carries the partition and the offset of its record. A
-processor compares the two offsets to decide whether a tuple is below the clock. So all processors can save their
-states at the same clock, without locks and without asking each other.
+Each tuple carries the partition and the offset of its record. A processor compares this offset with the clock's offset
+for the same partition, and so decides alone whether the tuple belongs to the state. All processors can therefore save
+their states at the same clock, without locks and without asking each other.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
 offset o is below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the

@@ -30,9 +30,9 @@ from zlib import crc32
 from hmb.hailstorm.codec import encode
 
 Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
-# An encoded bytes key is a prefix and then the key. The prefix depends only on the key's length. BYTES_PREFIXES[5], for
-# example, is the CRC-32 of the prefix of a 5-byte key. `instance_of` continues this CRC with the key, and so needs no
-# encoding.
+# The encoding of a key of bytes consists of a prefix and the key. The prefix depends only on the key's length.
+# BYTES_PREFIXES[5], for example, is the CRC-32 of the prefix of a 5-byte key. `instance_of` continues this CRC with the
+# key, and so needs no encoding.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
 REMEMBERED_KEYS = 100_000  # the largest number of keys that a router remembers; then the router forgets all of them
 

@@ -1,19 +1,15 @@
 """The master state and the reports: the values through which the negotiator and the processors communicate.
 
-The negotiator and the processors never send each other messages. The negotiator writes one value, the *master state*,
-into the registry, and each processor watches this value. Each processor writes one value, its *report*, into its own
-node `living/<name>`, and the negotiator watches the reports. The master state and each report are complete values. A
+The negotiator and the processors never send each other messages. They exchange values through the *nodes* of the
+registry. A node is a value with a path, like a small file. The negotiator writes the *master state* into the node
+`master`, and each processor watches this node. A processor, for example `count-0`, writes its *report* into its own
+node `living/count-0`, and the negotiator watches the reports. The master state and each report are complete values. A
 reader that missed earlier values therefore needs only the newest value.
 
 The registry can contain old reports. For example, the negotiator asks the spouts to pause, but a slow spout has
 not read this yet, and its report of the previous pause is still there. Each report therefore contains the
 number of the newest master state that the processor has read. The negotiator ignores a report with an older
 number.
-
-The negotiator and the processors exchange their values through the *nodes* of the registry. A node is a value with a
-path, like a small file. The negotiator writes the master state into the node `master`, and each processor reads this
-node. A processor, for example `count-0`, writes its report into its own node `living/count-0`. The negotiator reads the
-nodes of all processors.
 
 A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into
 the master state. In three of the phases, it then waits for reports. In this example, the spout `tags-0` reads a

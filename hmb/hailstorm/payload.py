@@ -4,11 +4,9 @@ Each tuple comes from a record of a partition. The partition and the offset of t
 *payload* is a tuple together with its origin. When a bolt computes output tuples from an input tuple, they get the
 origin of the input tuple.
 
-Snapshots use the *origin* of a tuple: the partition and the offset of the record from which the tuple comes. Each
-snapshot has a *clock*, which contains one offset for each partition.
-
-For example, the clock of a snapshot contains the offset 10 for the partition tags-0. The snapshot then includes the
-tuples from the offsets 0 to 9 of tags-0. It includes no tuples from offset 10 or from higher offsets of tags-0.
+Snapshots use the origin. Each snapshot has a *clock*, which contains one offset for each partition. For example, the
+clock contains the offset 10 for the partition tags-0. The snapshot then includes the tuples from the offsets 0 to 9 of
+tags-0, but no tuples from offset 10 or from higher offsets.
 
 One record can lead to several tuples at a sink: a bolt can return several tuples, and a topology can have several
 paths. Four values therefore identify a tuple: its partition, its offset, its path and its *number*. The path names

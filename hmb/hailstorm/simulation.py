@@ -66,8 +66,8 @@ PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
 MAX_RECORDS_OF_STEP = 3  # records that a spout takes in one step, if its partition is short
-# A spout reads 150 records of a partition in steps of at most 10 records (150 / BATCHES). More records only make the
-# steps larger.
+# If a partition is long, a spout takes at most 1 / BATCHES of its records in one step: at most 10 of 150 records. More
+# records therefore make the steps larger, and the simulation does not become slower.
 BATCHES = 15
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random

@@ -36,10 +36,10 @@ keys.
 A topology with another shape needs a new snapshot store, and does not continue at its old offsets. For
 example, a bolt that now computes means cannot use stored sums.
 
-A snapshot store saves the `fingerprint` of its topology. It refuses a topology with another fingerprint. The
-fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`. It cannot contain
-the code of functions. If you change a function so that the old states have another meaning, change the
-`version` of the topology, which is part of the fingerprint.
+To detect another shape, a snapshot store saves the `fingerprint` of its topology, and refuses a topology with
+another fingerprint. The fingerprint contains the nodes, and the kind of each bolt's state, for example
+`MapOf(Sum())`. It cannot contain the code of functions. If you change a function so that the old states have
+another meaning, change the `version` of the topology, which is part of the fingerprint.
 
 Some options of a node, for example `allowed_lateness`, affect only later records. The fingerprint does not
 contain them, so the old snapshots stay valid. The new value applies to the records after the newest snapshot.

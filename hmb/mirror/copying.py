@@ -14,8 +14,8 @@ batch:
 - The source broker has set the timestamps of the batch (LogAppendTime). A producer must not send timestamps that a
   broker has set.
 
-- Compaction has replaced the base timestamp in the header with a delete horizon. After this time, compaction can
-  delete the batch's tombstones and markers.
+- Compaction has replaced the base timestamp in the header with a delete horizon: the time after which compaction
+  can delete the batch's tombstones and markers.
 
 - The mirror has already copied the first records of the batch, and must copy only the other records.
 

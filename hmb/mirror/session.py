@@ -65,8 +65,8 @@ class Mirror:
     - `partitions` (with keys of the source) and `_copies` (with keys of the target) contain the same objects. Only
       deleted topics are an exception: the mirror removes their partitions from `partitions`, but not from
       `_copies`.
-    - The mirror commits a position only after the target has written all records to copy before this position. So
-      after a crash, it skips no record.
+    - The mirror commits a position only after the target has written all earlier records that the mirror copies.
+      So after a crash, it skips no record.
     - During a session, the position of a partition never decreases.
     """
 

@@ -3,13 +3,12 @@
 A `SourceReader` has one connection to each leader of the source. `poll` does three things:
 1. It sends a Fetch request to each leader that has no request in flight.
 2. It waits until a leader has answered.
-3. It sends the next request to this leader, and returns the batches of the response.
+3. It sends the next request to this leader, and then returns the batches of the response. So the source can
+   prepare the next response while the mirror writes these batches to the target.
 
-The method `poll` sends the next Fetch request before it returns the batches of a response. The source can
-prepare the next response while the mirror writes these batches to the target. The size of a response is
-limited, and a broker fills a response in the order of the partitions in the request. After `poll` has received
-batches of a partition, it moves this partition to the end of the next request. So a partition with many records
-does not block the other partitions.
+The size of a response is limited, and a broker fills a response in the order of the partitions in the request.
+After `poll` has received batches of a partition, it moves this partition to the end of the next request. So a
+partition with many records does not block the other partitions.
 
 A `SourceReader` returns the same records as a consumer with the isolation level `read_committed`. It skips transaction
 markers, and the records of aborted transactions.

@@ -28,12 +28,9 @@ before this offset. In the copy, the group then continues after the first 20 rec
 `groups`). If the mirror cannot count the records, the group continues at the start of the gap. It then reads
 some records again, but misses none.
 
-The command `hmb restore` also uses the class `Translation`, for the offsets of a backup
-(cli/backup/renumbering.py).
-
-A mirror saves the *runs* of a partition (series of copied records) as text in an offset commit. This text
-must be short, so a mirror keeps at most MAX_RUNS runs of each partition. A restore does not save its runs in
-a commit, so it keeps all of them.
+A mirror saves the runs of a partition as text in an offset commit. This text must be short, so a mirror keeps
+at most MAX_RUNS runs of each partition. The command `hmb restore` also uses the class `Translation`, for the
+offsets of a backup (cli/backup/renumbering.py). It does not save its runs in a commit, so it keeps all of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Decides whether a client may use an HTTP server. The client must send a secret, or a user's name and password.
 
-The server accepts three kinds of secrets, which are long random texts. The following rules are for a server that only
-programs on the same computer can reach:
+The server accepts three kinds of secrets, which are long random texts:
 
 - The *token* is part of the link that the broker prints. While the broker has no users, the token permits everything.
 
@@ -10,7 +9,8 @@ programs on the same computer can reach:
 
 - A *session id* belongs to a user who has logged in (logins.py). It permits only what this user is allowed to read.
 
-If other computers can reach the server, a token is not enough: the user must also log in.
+If other computers can reach the server, neither of the two tokens is enough: the server always requires a login, even
+from the owner of the data directory.
 
 The link that the broker prints opens a page. If the broker has users, the page shows only a login form until
 the user has logged in.
@@ -18,9 +18,6 @@ the user has logged in.
 If the broker has users, a program without cookies and without the owner's token must send two things in each
 request. The first is the token from the link that the broker prints, as `?token=TOKEN`. The second is the
 user's name and password, in the header `Authorization: Basic`.
-
-If other computers can reach the address of the HTTP server, the server always requires a login, even from the owner of
-the data directory.
 """
 
 from __future__ import annotations
@@ -43,8 +40,8 @@ class Proofs(NamedTuple):
     """The parts of a request that can prove who has sent it. The field of a missing part is an empty text."""
 
     authorization: str  # the header Authorization
-    token: str  # from the address, or from a cookie
-    session: str  # from a cookie
+    token: str  # the token in the address of the request, or in a cookie
+    session: str  # the session id in a cookie
     host: str  # the client's IP address
 
     @property

@@ -23,12 +23,9 @@ The user opens the page of this server with a link that contains the token. The 
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
 contains the user's session.
 
-Two cookies show who sends a request: one contains the token, and the other contains the user's session. The
-server accepts them only in GET requests, and in all requests to public routes. The public routes `/login` and
-`/logout` need the cookies.
-
-In all other requests, the server ignores the cookies. For example, a web page of an attacker could make the
-browser send a POST request that changes something in the broker.
+The server accepts both cookies in GET requests, and in all requests to public routes. (The public routes
+`/login` and `/logout` need the cookies.) In all other requests, the server ignores the cookies. Otherwise, a web
+page of an attacker could make the browser send a POST request that changes something in the broker.
 
 A browser sends the cookies of a host to all ports of this host. Two servers on the same host must not use each
 other's cookies, so the name of a cookie contains the server's port. The cookies have the attribute

@@ -8,8 +8,9 @@ The commands `hmb state`, `hmb top` and `hmb ui` must find the ports of a runnin
 writes links to its state and to its page into a file in its data directory. The link to the state contains the *owner's
 token*, a secret for the user who runs the broker. Only this user can read the file.
 
-The links to the state and to the page contain a token. The broker stores this token in a separate file, and uses it
-again after a restart. A page that is open in a browser therefore still works after the restart.
+When the broker starts, it prints links to the state and to the page, which contain another token. The broker stores
+this token in a separate file, and uses it again after a restart. A page that is open in a browser therefore still works
+after the restart.
 
 *Other computers.* The broker's state contains the names of topics and clients, and the broker's page also
 shows the values of records. So if other computers can reach the HTTP port for the state or for the page, this

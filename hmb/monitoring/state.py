@@ -36,7 +36,7 @@ class ProducerInfo:
     producer_id: int
     epoch: int
     last_sequence: int  # -1 if the partition has no batch of this producer
-    last_timestamp: int  # of the producer's last batch or marker
+    last_timestamp: int  # timestamp (ms) of the producer's last batch or marker
     transaction_start: int | None  # first offset of the open transaction; None if no transaction is open
 
 

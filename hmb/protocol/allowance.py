@@ -4,28 +4,22 @@ A decoded message takes more memory than its encoded bytes. For example, an arra
 byte, but its decoded object takes several hundred bytes. Then the broker creates another object, which
 describes the same item in the response. A request of 100 MB could therefore take several gigabytes of memory.
 
-To limit the memory of a message, a decoder reports the *cost* of each large value, which is a number of bytes.
-It reports the cost of a string after decoding, and every other cost before it allocates memory for the value.
-The costs are:
+To limit the memory of a message, a decoder reports the *cost* of each large value: it calls `ALLOWANCE.spend` with a
+number of bytes. It reports the cost of a string after decoding, and every other cost before it allocates memory for
+the value. The costs are:
     array            costs 1,024 bytes for each item, if the array has more than one item
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
 
 For example, a request contains an array of 5000 topics. Before the decoder creates the items of this array, it calls
-`ALLOWANCE.spend` with their cost in memory: 5000 x 1024 bytes, about 5 MB.
+`ALLOWANCE.spend` with their cost: 5000 x 1024 bytes, about 5 MB.
 
-A decoder reports the cost of a value by calling `ALLOWANCE.spend` with the number of bytes. If the message
-takes too much memory, the function `spend` can wait for free memory, or raise ProtocolError. Each thread has
-its own `spend`.
+Each thread has its own `spend`. By default, `spend` does nothing, so the memory is not limited. Clients use this
+default, because they trust their broker.
 
-By default, `spend` does nothing, so the memory is not limited. Clients use this default, because they trust
-their broker.
-
-By default, `ALLOWANCE.spend` does nothing. Before the broker decodes a request, `Dispatcher.begin`
-(broker/dispatch.py) replaces this default with a function that limits memory. The decoders call the function
-with the size of each large value. If the broker does not have enough free memory, the function waits. If the
-values of one request take too much memory, the function raises ProtocolError. At the end, `Dispatcher.begin`
-restores the default.
+Before the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) replaces the default with a function that
+limits memory. If the broker does not have enough free memory, the function waits. If the values of one request take
+too much memory, the function raises ProtocolError. At the end, `Dispatcher.begin` restores the default.
 
 The decoders find the function `spend` in the global object ALLOWANCE. The function could also be a parameter of each
 decoder, but a further parameter would make every decoder slower.

@@ -201,8 +201,8 @@ class KafkaError(HmbError):
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         """Store the code and the message. If `message` is None, the error has the standard message of its code.
 
-        If `message` has more than LONGEST_MESSAGE characters, the error keeps only its start and its end. For example,
-        a message can quote a long name from the request. A string in a response has at most 32,767 bytes.
+        If `message` has more than LONGEST_MESSAGE characters, the error keeps only its start and its end. A message
+        can quote a long name from the request, but a string in a response has at most 32,767 bytes.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)

@@ -377,8 +377,8 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
 # For example, the string "ab" begins with its length, 2. Older and newer versions of a message encode a length in
 # different ways. So each function in SIZED takes a codec for the length, and returns a codec for the type.
 SIZED = {"string": string, "bytes": bytestring, "records": records}
-# FIXED maps the name of a type to its codec. A codec encodes and decodes values. All encoded values of such a type have
-# the same size. For example, an int32 has 4 bytes.
+# FIXED maps the name of a type to its codec, for types whose encoded values all have the same size. For example, an
+# int32 has 4 bytes.
 FIXED = {
     "bool": BOOL,
     "int8": INT8,

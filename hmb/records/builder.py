@@ -57,7 +57,7 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1, or None if this needs decoding.
+        """Return the records as uncompressed messages of magic 0 or 1, or None if it must decode records for this.
 
         The method converts only *runs* of records, without decoding them. `append_values` stores a run when it adds
         consecutive records whose values have the same length (`fast.value_runs`). If any record is not in a stored run,

@@ -42,7 +42,7 @@ def is_sendable(batch: RecordBatch) -> bool:
     - Compaction has not removed any records from the batch.
     - The producer has set the timestamps, not the broker.
     - The header contains the base timestamp. Compaction can replace it by a delete horizon: the time after which it
-      may remove the batch's tombstones or marker.
+      may remove the batch's tombstones or its transaction marker.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times
@@ -99,7 +99,7 @@ def with_records(
     `max_timestamp` (ms) is the greatest timestamp for the header.
 
     If `base_timestamp` (ms) is not None, it replaces the base timestamp in the header, and is a delete horizon: the
-    time after which compaction may remove the batch's tombstones or marker (KIP-534).
+    time after which compaction may remove the batch's tombstones or its transaction marker (KIP-534).
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

@@ -6,8 +6,8 @@ A bound has one of these forms, as in Spark's Kafka connector:
     1700000000000                         startingTimestamp: the first record at or after this time (ms since 1970)
     {"weather": {"0": 1700000000000}}     startingOffsetsByTimestamp: one time for each partition
 
-This module only parses the start and the end of a query, so it needs no broker. The module `offsets` then asks the
-brokers which offsets "latest" means.
+This module only parses bounds, so it needs no broker. The module `offsets` then asks the brokers for the offsets of
+a bound such as "latest".
 """
 
 from __future__ import annotations

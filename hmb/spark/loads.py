@@ -28,22 +28,21 @@ Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest en
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
 deletes `_tmp-00000002` and starts at offset 1000 again.
 
-A load writes the records of a run into a temporary folder. It then commits the run: it gives the folder its
-final name. The file system renames a folder in one step. If the process dies before this step, readers see no
-record of the run. If the process dies after this step, readers see all records of the run. Each record is
-therefore in exactly one committed run.
+The file system renames a folder in one step. If the process dies before this step, readers see no record of the
+run. If the process dies after this step, readers see all records of the run. Each record is therefore in exactly
+one committed run.
 
 A load that fails deletes nothing, whether the reason is an exception or a power failure. The next load deletes
 the folders of the runs that were not committed.
 
-The function `load` writes Parquet files to folders such as `run=00000001` in a directory DIR. A program that reads
-these files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a column `run`. All
-three ignore files and folders whose names start with `_`. For example, this line reads all runs:
+A program that reads the files in DIR needs no special code. Spark, pandas and Arrow read the name `run=N` as
+the value N of a column `run`. All three ignore files and folders whose names start with `_`. For example, this
+line reads all runs:
     spark.read.parquet(DIR)
 
-The function `load` writes Parquet files with the same columns as the data source, including `headers`. If
-retention deletes a record before `load` has read the record, `load` fails. With the option
-failOnDataLoss=false, `load` logs a warning and continues without the record.
+The Parquet files have the same columns as the data source, including `headers`. If retention deletes a record
+before `load` has read the record, `load` fails. With the option failOnDataLoss=false, `load` logs a warning and
+continues without the record.
 
 Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses all other
 URIs, such as `hdfs://...` and `s3a://...`, for two reasons. First, a load locks DIR, and this lock works on one machine

@@ -1,11 +1,8 @@
 """Divide the offsets of a query into ranges, one for each task. Limit how many offsets a streaming query reads at once.
 
 Each task reads one range of offsets of one partition. By default, a query has one range for each partition. The
-options `maxRecordsPerPartition` and `minPartitions` divide large ranges into smaller ranges.
-
-A large range is divided into more parts than a small range. For example, `minPartitions` is 5, and a query
-reads one range of 300 offsets and one range of 200 offsets. The range of 300 offsets is divided into three
-ranges, and the range of 200 offsets into two. Spark's Kafka connector divides ranges in the same way.
+options `maxRecordsPerPartition` and `minPartitions` divide large ranges into smaller ranges. A large range is
+divided into more parts than a small range. Spark's Kafka connector divides ranges in the same way.
 
 For example, `minPartitions` is 4, and a query reads the ranges `weather-0 [0, 300)` and `weather-1 [0, 100)`.
 The ranges contain 400 offsets in total, so each of four tasks should read about 100 offsets. The first range is

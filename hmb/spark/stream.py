@@ -44,8 +44,7 @@ For example, a query has read the offsets 0 to 99 of a topic. The topic is delet
 has 150 records. With failOnDataLoss=false, the query continues at offset 100 of the new topic. It does not
 start again at offset 0, because a batch that Spark repeats must contain the same records.
 
-If Spark repeats a batch, the batch must contain the same records. Suppose that the checkpoint contains a
-batch with the offsets 100 to 149, and that the topic is created again. A reader that went back to offset 0
+In this example, the checkpoint contains a batch with the offsets 100 to 149. A reader that went back to offset 0
 would read the offsets 0 to 149 for this batch. After a crash, a new reader would read only the offsets 100 to
 149, because the checkpoint contains no topic ids.
 

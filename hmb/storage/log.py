@@ -98,8 +98,8 @@ class Log:
         - `clean`: True if the log was closed properly. If it is False, this method checks the whole last segment.
         - `manifest`: the list of all segments. This method checks each segment whose files have changed. If no manifest
           exists and `clean` is False, it checks each segment that ends after `recovery_point` (None: all).
-        - `recovery_point`: all records below this offset are on disk. If the last segment is damaged at or after this
-          offset after a crash, the log ends at the damage. This method restores or replaces other damaged batches.
+        - `recovery_point`: all records below this offset are on disk. If a crash has damaged the last segment at or
+          after this offset, the log ends at the damage. This method restores or replaces other damaged batches.
         - `start_offset`: records below this offset were deleted, even if their segment still exists.
         - `reserve`: a file that reserves disk space. If the disk is full, the log deletes this file, so that the broker
           can still write. The log then refuses producers' batches.

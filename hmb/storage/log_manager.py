@@ -17,8 +17,8 @@ is 12,000. With a manifest, the broker checks only the active segment, 16042. Wi
 8021 and 16042, because both end after offset 12,000.
 
 If a state file is damaged, the broker logs an error, and starts without the information in this file:
-- Without the recovery points, the broker may have to check all segments. This happens after a crash if the
-  manifest, the list of all segments, is also missing.
+- Without the recovery points, the broker must check all segments after a crash, if the manifest is also
+  missing.
 - Without the log start offsets, each log starts at its first segment. So records that a client has deleted may
   become readable again.
 - Without the leader epochs of a log, the broker reads the newest epoch from the batches of the log.
@@ -345,8 +345,8 @@ class LogManager:
     def close(self, *, crash: bool = False) -> None:
         """Sync and close all logs. If this succeeds, create the file that marks a proper stop.
 
-        If the broker finds this file at its next start, it need not check unchanged logs. The method only logs errors.
-        A housekeeping thread can still run after `close`, but it changes no file.
+        If the broker finds this file at its next start, it need not check unchanged logs. The method logs errors,
+        and does not raise them. A housekeeping thread can still run after `close`, but it changes no file.
 
         If `crash` is True, the method simulates a crash: it syncs and writes nothing, and the logs refuse appends.
         """

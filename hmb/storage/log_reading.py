@@ -57,7 +57,7 @@ def find_records(
     *,
     committed: bool,
 ) -> FetchDataInfo:
-    """Find the records from `offset` on. Return the region of a file that contains them, not the records.
+    """Return the region of a file that contains the records from `offset` on, but do not read the records.
 
     The region begins with the batch that contains `offset`, or with the next batch. It has at most `max_bytes`
     bytes. But if the first batch is larger, the region is exactly this batch.

@@ -8,8 +8,7 @@ log:
 
 Example: a segment has the base offset 8021 and batches of 10 records and 1,000 bytes. The index has an entry
 for about every 4,096 bytes. The first entry is for the batch at byte 5,000. This batch has the relative offsets
-50 to 59, and the entry contains 59. A broker looks up offset 8100, which has the relative offset 8100 - 8021 =
-79:
+50 to 59, and the entry contains 59. A broker looks up offset 8100. Its relative offset is 8100 - 8021 = 79:
     relative offset   position
                  59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
                 109      10000

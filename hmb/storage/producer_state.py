@@ -20,8 +20,7 @@ Usually, the sequence number of a new batch must follow the last sequence number
 The log does not require this in three cases:
 - The log does not know the producer. It may have deleted the producer's older batches, so it accepts any
   sequence number.
-- The batch has a newer epoch than the producer's last batch. The sequence number of the new batch must then be
-  0.
+- The batch has a newer epoch than the producer's last batch. Its sequence number must then be 0.
 - The batch contains committed offsets, and the broker itself has written it. The broker writes such batches
   without sequence numbers.
 
@@ -39,9 +38,8 @@ with many short-lived producers needs more memory.
 To find out whether a producer's last append was 24 hours ago, the log uses the broker's clock. It does not use
 the timestamps in the batches, because a client may set a timestamp to any value.
 
-A log forgets a producer that has not appended a batch for some time. But a batch on disk does not contain the time of
-its append. After a start, the broker uses its start time, which is later. So the log forgets no producer too early.
-(Kafka uses the timestamp of the producer's last batch instead.)
+A batch on disk does not contain the time of its append. After a start, the log uses the start time of the broker, which
+is later. So the log forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit belongs to a transaction. If the producer has no open transaction in this partition,
 the batch opens one. A marker with the producer's id ends the transaction (records/control.py). If the marker aborts the

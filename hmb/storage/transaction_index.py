@@ -23,10 +23,9 @@ id and the transaction's first offset.
 The consumer skips the records of this producer from the first offset on. It stops skipping when it reads the
 marker that ends the producer's transaction.
 
-The broker searches for the aborted transactions that have records at offsets from `start` up to `end` - 1. The
-marker of a transaction comes after the transaction's records. So the search begins at the first entry whose
-marker is at or after `start`. It reads this entry and the later entries, and continues in the indexes of the
-next segments.
+The marker of a transaction comes after the transaction's records. So the broker's search for these transactions
+begins at the first entry whose marker is at or after `start`. It reads this entry and the later entries, and
+continues in the indexes of the next segments.
 
 The search ends after an entry whose last stable offset is at or after `end`. Such an entry shows that all
 transactions with records below `end` had ended when the broker wrote the entry. So transactions with later

@@ -19,13 +19,13 @@ for both events:
     7 d 45 s       the offsets expire; the next periodic check deletes them
     8 d            each periodic task runs once more, and advance returns
 
-`advance` moves the clock in steps. Each step ends at the next moment at which the broker has something to do:
+Each step of `advance` ends at the next moment at which the broker has something to do:
 - A transaction reaches its timeout.
 - The broker must run a periodic task.
 - A group member reaches its deadline. This ends a step only with `expire_members=True`.
 
-`advance` moves the clock in steps. After each step, the broker does the work that is due. The thread that has
-called `advance` runs the periodic tasks. After the last step, `advance` returns.
+After each step, the broker does the work that is due. The thread that has called `advance` runs the periodic
+tasks. After the last step, `advance` returns.
 
 Some periodic tasks run every 10 seconds. In one year, such a task would run three million times. So while
 `advance` moves the clock, the task waits longer: one twentieth of the remaining time, but at least 10 seconds.

@@ -22,7 +22,7 @@ class Topic:
         """Return the subscriber's next message, or None if the subscriber has read all messages."""
 
     def wait(self, name, timeout):
-        """Return the subscriber's next message. Wait at most `timeout` seconds for it, and then return None."""
+        """Return the subscriber's next message, or None if no message arrives within `timeout` seconds."""
 
     def retained(self):
         """Return how many messages are in memory because at least one subscriber has not read them."""

@@ -1,4 +1,4 @@
-"""Tests of Ctrl-C while the broker does not respond: one Ctrl-C ends each command."""
+"""Tests of Ctrl-C while the broker does not respond: a single Ctrl-C is enough to end a command."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ def broker(tmp_path: Path) -> Iterator["tuple[subprocess.Popen[bytes], str]"]:
 
 @pytest.mark.slow
 def test_ctrl_c(run: Hmb, broker: "tuple[subprocess.Popen[bytes], str]") -> None:
-    """One Ctrl-C ends each command although the broker does not respond.
+    """A single Ctrl-C is enough to end each command, although the broker does not respond.
 
     Before a bug was fixed, the command took 90 s with an open transaction, and longer in a group.
     """

@@ -40,10 +40,10 @@ class ScriptedBroker:
     """
 
     def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None, port: int = 0) -> None:
-        """Start to listen.
+        """Listen on a port. If `port` is 0, the system chooses it.
 
-        `versions` contains the newest version of each request that the broker supports, or -1 for an unsupported
-        request.
+        For a request class in `versions`, the broker supports all versions up to the given one, or none if the given
+        version is -1. For other request classes, it supports all versions.
         """
         self._answer = answer
         self._versions = versions or {}

@@ -52,7 +52,7 @@ def rows(writers: Iterable[Writer], *, codecs: bool) -> list[Row]:
 class Matrix:
     """Writes the lines of a file to a broker with some clients, and reads them with other clients.
 
-    If a client reads other lines than those of the file, AssertionError is raised.
+    `read` raises AssertionError if the lines that the client has read differ from the lines of the file.
     """
 
     def __init__(self, broker: peers.Peer, lines: Path) -> None:

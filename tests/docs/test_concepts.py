@@ -1,4 +1,7 @@
-"""The concepts part: each page has a drawing, a run and links to the glossary; the pages are in reading order."""
+"""Tests of the pages about concepts: their order, and the drawing, the example and the links that each page needs.
+
+The example is a terminal session, which shows commands and their output. The links lead to the glossary.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Each chapter on storage has a drawing, a sketch, a run of HMB and real code. The drawings match the real files."""
+"""Each chapter on storage has a drawing, a sketch, commands with their output, and real code.
+
+The drawings match the real files.
+"""
 
 from __future__ import annotations
 

@@ -74,4 +74,3 @@ def run_tracing(seed: int, **options: Any) -> SimulationResult:
     assert origins == sorted(o for o, count in expected["third"].items() for _ in range(count)), "the idempotent sink"
     result.states["written"] = sorted(origin for _, origin in written)
     return result
-

@@ -164,7 +164,7 @@ def test_a_grouping_is_the_same_in_every_process() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 200])
 def test_a_short_byte_string_has_the_instance_of_its_encoding(length: int) -> None:
-    """Every process sends tuples with the same short byte string as their key to the same instance of a bolt.
+    """If two tuples have the same short byte string as their key, all processes send them to the same bolt instance.
 
     The hash of the key's encoding chooses the instance. For a short byte string, a shortcut computes this hash without
     the encoding. The result must be the same.

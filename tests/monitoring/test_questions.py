@@ -1,7 +1,8 @@
-"""Five questions that a user asks about a broker, answered from the text of the page alone, in a headless Chromium.
+"""Tests of the monitoring page with five questions that a user asks about a broker.
 
-Each question has one correct answer, because the fixture creates the situation: a slow group, a member that leaves, a
-client without compression, and a topic whose old segments are deleted.
+The page is open in Chromium. The text of the page must answer each question. Each question has one correct answer,
+because the fixture creates the situation: a slow group, a member that leaves, a client without compression, and a topic
+whose old segments are deleted.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def convert(data: bytes, magic: int) -> None:
             try:
                 assert sum(map(len, conversion.pieces())) == conversion.size
             except KafkaError as error:
-                raise AssertionError("measured, and then an error") from error
+                raise AssertionError("the conversion computed a size, but then raised an error") from error
 
 
 def feed(data: bytes) -> None:

@@ -118,7 +118,7 @@ def _outcome(ability: Callable[[], bool]) -> str:
             lines = [line for line in str(error).splitlines() if line.strip()]
             if left == 0 or BUSY not in str(error):
                 return f"no: {type(error).__name__}: {lines[0] if lines else ''}"
-    raise AssertionError("the last try returns")
+    raise AssertionError("unreachable, because the last attempt always returns")
 
 
 def python_with(version: str, folder: Path) -> Path:

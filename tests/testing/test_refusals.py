@@ -1,6 +1,7 @@
 """Tests of faults: a fault makes the broker answer a request with an error.
 
-Each version of each API can answer with an error. If a fault selects a topic, only this topic gets the error.
+The broker can answer a request with an error in each version of each API. A fault can name a topic. Then only this
+topic gets the error.
 """
 
 from __future__ import annotations

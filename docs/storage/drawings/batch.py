@@ -83,7 +83,7 @@ def varint() -> Drawing:
     zigzag = 2 * NUMBER
     groups = [byte & 0x7F for byte in encoded]
     if sum(group << 7 * number for number, group in enumerate(groups)) != zigzag:
-        raise AssertionError("the drawing explains another rule than the encoder uses")
+        raise AssertionError("the zigzag rule of the drawing differs from the rule of the encoder")
     drawing = Drawing(
         WIDTH,
         190,

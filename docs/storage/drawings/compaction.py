@@ -39,7 +39,7 @@ def compact(log: Log, first_dirty: int) -> int:
     """Compact the log once. Return the new first dirty offset: all records at lower offsets are compacted."""
     work = cleanable(log, first_dirty, log.clock())
     if work is None:
-        raise AssertionError("the log of the drawing can be compacted")
+        raise AssertionError("the log of the drawing cannot be compacted")
     throttle = Throttle(float("inf"), threading.Event())
     return clean(log, work, max_memory=MEMORY, now=log.clock(), throttle=throttle)
 

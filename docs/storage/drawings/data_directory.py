@@ -85,7 +85,7 @@ def entry(path: Path, *, is_folder: bool) -> Entry:
     for pattern, words, tone in MEANINGS:
         if re.fullmatch(pattern, str(path)):
             return Entry(f"{path.name}/" if is_folder else path.name, len(path.parts), words, tone)
-    raise DrawingError(f"the drawing has no meaning for the file {path} of the data directory")
+    raise DrawingError(f"MEANINGS contains no meaning for the file {path} of the data directory")
 
 
 def files() -> Drawing:

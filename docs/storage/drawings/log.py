@@ -11,7 +11,7 @@ from small_logs import append, small_log
 from hmb.storage.config import LogConfig
 from hmb.storage.dump.inspection import IndexReader, ScanStep, scan, search
 
-FIRST, WANTED = 8021, 8055  # the base offset of the segment, and the offset of the look-up
+FIRST, WANTED = 8021, 8055  # the base offset of the segment, and the offset to look up
 BATCHES, RECORDS = 12, 4
 WIDTH, LEFT, CELL = 496, 8, 40
 

@@ -71,8 +71,7 @@ LOG_DEFAULTS = {
 }
 # A time setting has one name for each unit: for example, log.retention.hours, log.retention.minutes and
 # log.retention.ms. For each name with a unit larger than ms, TIMES contains the name of the same setting in ms, and a
-# factor.
-# For example, the factor of log.retention.hours is 3,600,000, because an hour has 3,600,000 ms. So
+# factor. For example, the factor of log.retention.hours is 3,600,000, because an hour has 3,600,000 ms. So
 # log.retention.hours=2 means log.retention.ms=7200000.
 #
 # If a user sets both log.retention.hours and log.retention.ms, the broker uses the value in ms. The broker reads the
@@ -91,8 +90,6 @@ KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 # network/staged.py the code for "staged".
 THREADING = ("connection", "staged")
 OVERRIDDEN = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
-
-
 
 
 class BrokerConfig(Settings):

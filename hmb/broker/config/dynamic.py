@@ -25,16 +25,12 @@ One setting can have several names. For example, `log.retention.ms` and `log.ret
 time in different units. A setting can also have several values, for example one in `server.properties` and a
 default. Each value can use another name. Kafka calls a value with its name a *synonym* of the setting.
 
-For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. Both names belong
-to one setting, in different units, so Kafka calls the two values *synonyms*. If a client requests `log.retention.ms`,
-the response contains both synonyms. The first synonym is the current value, `log.retention.ms=5000`. The second synonym
-is the default, `log.retention.hours=168`.
-
-A client requests a setting under one of its names. Each synonym of the setting (a name with a value) has one of these
-names. Kafka's response begins with the first synonym that has the requested name, and leaves out the synonyms before
+A client requests a setting under one of its names. The response contains the synonyms, from the highest priority to the
+lowest. As in Kafka, it begins with the first synonym that has the requested name, and leaves out the synonyms before
 it.
 
-For example, a setting has two synonyms, in this order: `log.retention.ms=5000` and `log.retention.hours=168`. If a
+For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. If a client
+requests `log.retention.ms`, the response contains both synonyms: first the current value, and then the default. If a
 client requests `log.retention.hours`, the response contains only `log.retention.hours=168`.
 """
 
@@ -83,11 +79,11 @@ class Synonym(NamedTuple):
 class DynamicConfig:
     """The settings of one broker, which clients can change while the broker runs. Thread-safe.
 
-    `current` contains one value of each setting. The value comes from the first of these sources that has one:
+    `current` contains one value of each setting, the first of these values that exists:
 
-    1. a client has set the value for this broker
-    2. a client has set the value for all brokers
-    3. the broker read the value at its start
+    1. the value that a client has set for this broker
+    2. the value that a client has set for all brokers
+    3. the value that the broker read at its start
     4. the default
 
     `_listeners` contains the functions that the broker calls after each change of `current`, with the new value of
@@ -129,7 +125,7 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Replace all settings that clients have altered for a broker by `configs`.
+        """Store `configs` instead of all settings that clients have altered for a broker until now.
 
         The text `broker` is a broker id or ALL_BROKERS. If `validate_only` is true, only check `configs`. Raises
         INVALID_REQUEST for invalid settings, and OSError if the file `configs.json` cannot be written.
@@ -193,11 +189,7 @@ class DynamicConfig:
         """Return the values of a broker's setting from all sources, from the highest priority to the lowest.
 
         A setting can have several names. As in Kafka, the result begins with the first value that is stored under the
-        requested `name`. All values that would come before it are left out.
-
-        For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. For the
-        name `log.retention.ms`, the result contains both values. For `log.retention.hours`, it contains only the
-        default.
+        requested `name`. All values that would come before it are left out. (See the example at the top of the module.)
         """
         names = _names_for(name)
         layers = [

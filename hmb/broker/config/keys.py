@@ -151,7 +151,8 @@ def setting(
 
 
 dynamic_setting = partial(setting, dynamic=True)  # a setting that clients may alter while the broker runs
-TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STRING}  # by the type of the default
+# The Python type of a setting's default value -> the setting's type in Kafka's protocol.
+TYPES = {bool: ConfigType.BOOLEAN, float: ConfigType.DOUBLE, str: ConfigType.STRING}
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

@@ -7,8 +7,8 @@ Behavior: each topic has its own error code and error message. These rules apply
     - *Replication factor.* The factor must be 1, or -1 for the default. Any other factor gets
       INVALID_REPLICATION_FACTOR, because there is only one broker.
     - *Replica assignments.* A request can contain a list of brokers for each of the partitions 0, 1, 2, ... The
-      number of partitions and the replication factor must then be -1, or the error is INVALID_REQUEST. If a
-      list is not exactly this broker, or if the partition numbers have gaps, the error is
+      number of partitions and the replication factor must then be -1. Otherwise, the error is INVALID_REQUEST. Each
+      list must contain only this broker, and the partition numbers must have no gaps. Otherwise, the error is
       INVALID_REPLICA_ASSIGNMENT.
     - *Several errors.* The response contains only the first error of a topic. The checks have Kafka's order:
       name, settings, number of partitions, replicas.

@@ -11,9 +11,9 @@ Behavior: the broker answers by these rules:
       committed for the old topic.
     - *Topic ids.* A topic id that does not exist gets the error UNKNOWN_TOPIC_ID.
 Version notes: for version 0, Kafka read the offsets from ZooKeeper. HMB reads them from `__consumer_offsets`. In
-    version 0, a partition without a committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In
-    versions 0 and 1, each partition contains the error of the group. From version 7 on, a client can set
-    `require_stable`. A partition for which an open transaction contains an offset then gets UNSTABLE_OFFSET_COMMIT.
+    version 0, a partition without a committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, each
+    partition contains the error of the group. From version 7 on, a client can set `require_stable`. A partition for
+    which an open transaction contains an offset then gets UNSTABLE_OFFSET_COMMIT.
 Left out: nothing. HMB supports the whole API.
 """
 

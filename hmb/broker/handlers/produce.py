@@ -13,7 +13,8 @@ Behavior: each partition has its own error code. `acks` determines when the brok
       contains at most the first ten invalid records. (In Kafka, it contains all of them.)
 Version notes: the version determines the format of the records (`ProduceRequest.magic_of`).
     - *Record batches.* If a request below version 3 contains a record batch, the error is INVALID_RECORD. (A Kafka
-      broker accepts the request, but no client sends one. Some of HMB's checks exist only for later versions.)
+      broker accepts the request, but no client sends one. HMB refuses it, because some of HMB's checks exist only for
+      later versions.)
     - *zstd.* If a request below version 7 contains a batch that is compressed with zstd, the error is
       UNSUPPORTED_COMPRESSION_TYPE.
     - *Transactions.* A transactional batch must belong to an open transaction (broker/transactional.py). If no such

@@ -6,7 +6,7 @@ happens to a connection above each limit:
     max.connections                                  all connections               closed, or an older one is closed
     listener.name.NAME.max.connections               connections of one listener   closed
     max.connections.per.ip                           connections of one address    closed
-    max.connection.creation.rate                     all new ones in a second      waits
+    max.connection.creation.rate                     new connections per second    waits
     listener.name.NAME.max.connection.creation.rate  the same for one listener     waits
     connection_creation_rate (a quota)               the same for one address      closed after a delay
 Above max.connections, the server first tries to close an older connection whose client has not yet sent a complete

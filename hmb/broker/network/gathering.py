@@ -11,19 +11,17 @@ a queue. If another Produce request has already arrived, the thread handles it i
 If no other Produce request has arrived, or if the queue has 64 responses (MAX_DEFERRED), one sync writes the
 records of all these requests to disk. Then one system call sends all responses, in the order of the requests.
 
-Gathering means that the broker sends the responses to several requests together. It makes a producer with acks=all
-faster, because one sync writes the records of several requests to disk. In a measurement, each batch contained one
-record. HMB's producer sent 4,418 records/s with gathering, and 2,590 records/s without it. The producer of
-confluent-kafka sent 15,968 records/s with gathering, and 2,650 records/s without it (medians of five runs).
+Gathering makes a producer with acks=all faster. In a measurement, each batch contained one record. HMB's producer sent
+4,418 records/s with gathering, and 2,590 records/s without it. The producer of confluent-kafka sent 15,968 records/s
+with gathering, and 2,650 records/s without it (medians of five runs).
 
-The response to a Produce request with acks=1 does not wait for the disk, so it is ready at once. The
-connection's thread collects up to four such responses (MAX_READY), and sends them with one system call. After
-each system call, the operating system can switch from the broker to the client and back. Fewer system calls
-cause fewer switches.
+A response is *ready* if it does not have to wait for the disk. For example, the response to a Produce request with
+acks=1 is ready at once. The connection's thread collects up to four ready responses (MAX_READY), and sends them with
+one system call. After each system call, the operating system can switch from the broker to the client and back. Fewer
+system calls cause fewer switches.
 
-A response is *ready* if it does not have to wait for the disk. The broker sends at most four ready responses
-together, because a higher limit makes a producer slower. With a limit of 64 responses, the client waits for a long
-time and then receives many responses at once. The client and the broker then often wait for each other.
+A limit higher than four makes a producer slower. With a limit of 64 responses, the client waits for a long time and
+then receives many responses at once. The client and the broker then often wait for each other.
 
 A measurement with acks=1 shows the effect. HMB's producer sent 6,285 records/s when the broker collected up to 64
 responses. The producer sent 16,001 records/s when the broker sent each response alone.

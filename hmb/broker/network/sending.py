@@ -13,11 +13,8 @@ after STALL seconds (SO_SNDTIMEO). The thread then checks how long the whole res
 a limit, sending fails. Otherwise, the thread tries again.
 
 A limit for each wait would not be sufficient. If a client reads one byte each second, each wait is short, but the
-whole response could take days.
-
-The time limit for a whole response protects the broker from a client that reads very slowly. The limit is 30 seconds
-(PATIENCE), plus one second for each MiB that the broker has sent (SLOWEST). For example, after 10 MiB the limit is 30
-+ 10 = 40 seconds.
+whole response could take days. The limit for the whole response is 30 seconds (PATIENCE), plus one second for
+each MiB that the broker has sent (SLOWEST). For example, after 10 MiB the limit is 30 + 10 = 40 seconds.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Decoys: the credentials with which the broker answers logins of unknown users (scram.py).
 
-If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*.
-During the login, the client sees the salt of the credential. The form of a salt shows which tool created the
-user. HMB's tools use random bytes as a salt. Kafka's tools use a random number in base 36, such as `1x3kq...`.
-For example, if Kafka's tools created all real users, the salt of a decoy must also be a number in base 36. From
-a salt of random bytes, the client would know that the user does not exist.
+If a client logs in as a user who does not exist, the broker answers with an invented credential: a *decoy*. During the
+login, the client sees the salt of the credential. The broker computes the salt of a decoy from the user's name and a
+secret key, so the same name always gets the same salt. A real user also has the same salt in each login. If the salt
+changed between two logins, a client would know that the user does not exist.
 
-If a client logs in as a user who does not exist, the broker sends the salt of a *decoy*, an invented credential. The
-broker computes this salt from the user's name and a secret key, so the same name always gets the same salt. A real
-user also has the same salt in each login. If the salt changed between two logins, a client would know that the user
-does not exist.
+The form of a salt shows which tool created the user. HMB's tools use random bytes as a salt. Kafka's tools use a random
+number in base 36, such as `1x3kq...`. For example, if Kafka's tools created all real users, the salt of a decoy must
+also be a number in base 36. From a salt of random bytes, the client would know that the user does not exist.
 
 The *shape* of a credential consists of the number of iterations, the length of the salt, and the form of the
 salt: random bytes or a number in base 36. A decoy gets the shape of a stored credential.

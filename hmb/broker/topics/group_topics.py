@@ -1,7 +1,6 @@
 """Gives a group coordinator the names, ids and partition counts of the broker's topics.
 
-When a group coordinator assigns partitions to members, it needs the names, ids and partition counts of the
-topics.
+The coordinator needs this information when it assigns partitions to members.
 """
 
 from __future__ import annotations

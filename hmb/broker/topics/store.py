@@ -11,10 +11,9 @@ To delete a topic, the broker first renames the topic's directories (storage/sta
 space, so a deletion works even if the disk is full. The broker then deletes the files in these directories, which frees
 space. Only then does it write `topics.json` without the topic.
 
-Another broker, for example Kafka, may have created topics in this data directory. HMB does not know the
-settings of these topics, because `topics.json` does not contain them. HMB adds the topics to this file with the
-settings ADOPTED. HMB then keeps all records of these topics until a client
-sets other settings.
+Another broker, for example Kafka, may have created topics in this data directory. HMB does not know the settings of
+these topics, because `topics.json` does not contain them. HMB adds the topics to this file with the settings ADOPTED.
+With these settings, it keeps all records of the topics until a client sets other settings.
 """
 
 from __future__ import annotations

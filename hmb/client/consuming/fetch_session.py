@@ -68,8 +68,8 @@ LEAST_PARTITIONS = 10
 class PartitionToFetch(NamedTuple):
     """A partition that the consumer wants to fetch, with its values for the next Fetch request.
 
-    The Fetch request contains `topic_id`, `fetch_offset` and `max_bytes`. The request does not contain `position`.
-    This object stores how far the consumer has read the partition.
+    The Fetch request contains `topic_id`, `fetch_offset` and `max_bytes`. It does not contain `position`, the object
+    that stores how far the consumer has read the partition.
     """
 
     position: Position

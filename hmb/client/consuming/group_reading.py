@@ -46,7 +46,6 @@ from hmb.protocol.topics import TopicPartition
 LOGGER = logging.getLogger(__name__)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Callbacks:
     """Functions of the application that `poll` and `close` call when the partitions of this consumer change.
@@ -85,7 +84,7 @@ class GroupReading:
         self._saved: dict[TopicPartition, int] = {}  # the positions that were committed automatically
         self._membership: GroupMembership | None = None
         reader.committed = self.committed
-        self._offsets_without_membership: CommittedOffsets | None = None  # used after `assign`
+        self._offsets_without_membership: CommittedOffsets | None = None  # the group's offsets, after `assign`
         self._is_leaving = False
         self._close_timeout: float | None = None  # seconds for the last commit; None means `request_timeout`
         self.has_assignment = False  # whether the group or `assign` has chosen partitions

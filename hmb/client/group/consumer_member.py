@@ -67,7 +67,6 @@ SILENT = frozenset({ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.FENCED
 LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 
 
-
 class ConsumerGroupMember:
     """A `GroupMember` that uses the consumer protocol (KIP-848).
 

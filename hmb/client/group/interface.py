@@ -7,7 +7,7 @@ the partitions again. This is called a *rebalance*.
 
 During a rebalance, `GroupMembership.poll` calls these methods of the consumer's `RebalanceListener`. It calls them
 in the consumer's own thread, because no other thread may change the consumer's data:
-    on_revoked(partitions)    the member must give up these partitions: commit the consumer's positions now
+    on_revoked(partitions)    the member must give up these partitions: commit their positions now
     (after this call, the member informs the coordinator that it has given up the partitions)
     on_assigned(partitions)   the member gets these partitions: begin to read at the committed offsets
     on_lost(partitions)       other members may already own these partitions: do not commit any position

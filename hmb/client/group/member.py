@@ -102,7 +102,7 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the rebalance listener call to make on close, or None if the member owns no partitions."""
+        """Return the rebalance listener's last call before the consumer closes, or None if no call is necessary."""
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""

@@ -21,21 +21,17 @@ class OwnedPartitions:
         self.partitions: Owned = NO_PARTITIONS
 
     def revoke_all_except(self, kept: Owned) -> ListenerCall | None:
-        """Return a `ListenerCall` for the partitions that the member must give up, or None.
+        """Return the next listener call: `on_revoked`, with the member's partitions that are not in `kept`.
 
-        The member must give up each of its partitions that is not in `kept`. The `ListenerCall` names these partitions
-        and the listener method `on_revoked`. The consumer's thread calls this method later.
-
-        Return None if the member gives up no partition.
+        Return None if `kept` contains all partitions of the member.
         """
         given_up = self.partitions - kept
         return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None
 
     def lose_all(self) -> ListenerCall | None:
-        """Return a `ListenerCall` for all partitions of the member, or None if the member owns no partition.
+        """Return the next listener call: `on_lost`, with all partitions of the member.
 
-        The `ListenerCall` names the partitions and the listener method `on_lost`. The consumer's thread calls this
-        method later.
+        Return None if the member owns no partition.
         """
         return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
 

@@ -88,8 +88,8 @@ class BatchResult:
         #
         # Threads can read four fields without `_lock`. `_missing` does not change after it has become 0.
         # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after all outcomes
-        # are known, and then it does not change either. `send_now` is a function that seals the batch: the batch then
-        # gets no further records. If a thread calls this function after the batch was sealed, the call changes nothing.
+        # are known, and then it does not change either. If a thread calls `send_now` after the batch has stopped
+        # accepting records, the call changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -18,21 +18,16 @@ numbers 0 to 9. It therefore does not write the copy, and answers with the offse
 When the producer gives up a batch, two problems arise:
 
 - The sequence numbers of the batch are missing, so the broker would reject all later batches.
-
 - A copy of the batch may still be on its way to the broker. The broker may write this copy later, although the
   producer has reported an error to the application.
 
-A number in each batch, the *producer epoch*, solves both problems.
-
-After the producer has given up a batch, it can begin a new *producer epoch* (KIP-360). The epoch is a number in
-each batch. The producer increases the epoch by one, and gives the sequence number 0 to the next record of the
-partition.
+A number in each batch, the *producer epoch*, solves both problems (KIP-360). After the producer has given up a
+batch, it can increase the epoch of the partition by one. It then gives the sequence number 0 to the next record of the
+partition. The producer needs no request to a broker for this.
 
 The broker accepts the sequence number 0 in a new epoch. So it does not wait for the sequence numbers of the
 batch that the producer has given up. If a copy of this batch arrives late, the broker rejects the copy, because
 its epoch is too low.
-
-The producer increases the epoch without a request to a broker.
 
 If the broker has certainly rejected a batch, it will write no copy of this batch later. The producer can then
 give up the batch without a new epoch. The next batch gets the sequence numbers of the rejected batch.
@@ -74,16 +69,17 @@ The order of two batches can change in one case. A broker forgets a producer tha
 (`producer.id.expiration.ms`). From a forgotten producer, the broker accepts any sequence number.
 
 For example, a forgotten producer sends the batches A and B together. The broker rejects A, because A is too
-large, and writes B. The producer then splits A and sends the halves in a new epoch. So the broker writes the
-records of A after B. Each record is still written only once.
+large, and writes B. The producer then splits A. The broker rejects the two halves, because their sequence
+numbers are lower than those of B. So the producer sends the halves again in a new epoch, and the broker writes
+the records of A after B. Each record is still written only once.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
 has written batch 1, or the producer has given up batch 1.
 
-After a batch of a partition has failed, the producer sends only one batch of this partition at a time,
-beginning with the oldest one. It does so until all batches that keep their old sequence numbers are completed
-(`PartitionQueue.window` is 1).
+After a batch of a partition has failed, the producer sends only one batch of this partition at a time
+(`PartitionQueue.window` is 1), beginning with the oldest one. It does so until all batches that keep their old
+sequence numbers are completed.
 
 The producer does not know whether the broker has written these batches, so it may have to send all of them
 again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the
@@ -232,8 +228,8 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
     The list `after` contains the batches of the partition that were sent after `batch`. The function also frees the
     numbers of those batches in `after` that the broker cannot have written.
 
-    If the broker has certainly not written `batch`, the next batch can get the same sequence numbers. If the broker
-    may have written `batch`, the function begins a new epoch of the partition, unless a newer epoch has begun.
+    If the broker has certainly written neither `batch` nor a batch after it, the next batch gets the same sequence
+    numbers. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
     """
     if batch.numbers is None:
         return

@@ -5,11 +5,11 @@ the batches would be small. It therefore sends all records without a key to the 
 is full or the producer sends it. Then it chooses a partition again (KIP-480). The result is fewer and larger
 batches.
 
-For records without a key, the producer selects two partitions at random, and takes the one with the shorter
-queue. If a broker is slow, the queues of its partitions are long, so this broker gets fewer records.
+To choose a partition, the producer selects two partitions at random, and takes the one with the shorter queue.
+If a broker is slow, the queues of its partitions are long, so this broker gets fewer records.
 
-HMB's producer chooses a new partition when a batch is full or sent. Kafka's producer chooses a new partition
-after it has added `batch.size` bytes to the old one (KIP-794).
+Kafka's producer also prefers short queues. But it chooses a new partition only after it has added `batch.size`
+bytes to the old one (KIP-794).
 """
 
 from __future__ import annotations

@@ -10,16 +10,16 @@ sends nothing and writes nothing to disk. It adds responses to the list `respons
 - It calls `tick`, which checks the deadlines, at the time that `next_deadline()` returns.
 
 A client becomes a member of a group in these steps:
-1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new
-   member id (KIP-394). This id is *pending* until the client uses it to join.
-2. The client sends JoinGroup with the new id. It joins the current rebalance, or starts one. The coordinator
-   responds when all members have joined. Each response names the generation, the protocol and the leader. Only
+1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member
+   id (KIP-394). This id is *pending* until the client joins with it. Static members and old clients skip this step.
+2. The client sends JoinGroup with the new id. It joins the current rebalance, or starts one. The coordinator responds
+   when all members have joined, or at a deadline. Each response names the generation, the protocol and the leader. Only
    the leader also gets the metadata of all members.
-3. The leader assigns the partitions to the members, and sends the assignment in SyncGroup. The other members
-   send SyncGroup without an assignment. The coordinator responds to each member with its own partitions.
-4. Each member sends heartbeats to keep its session alive. A new rebalance starts, for example, if another client
-   joins or a member is removed. The next response then contains the error REBALANCE_IN_PROGRESS, and the member
-   sends JoinGroup again.
+3. The leader assigns the partitions to the members, and sends the assignment in SyncGroup. The other members send
+   SyncGroup without an assignment. The coordinator responds to each member with its own partitions.
+4. Each member sends heartbeats to keep its session alive. A new rebalance starts, for example, if another client joins
+   or a member is removed. The next response then contains the error REBALANCE_IN_PROGRESS, and the member sends
+   JoinGroup again.
 
 With cooperative rebalancing (KIP-429), the members keep their partitions while they send JoinGroup and SyncGroup.
 A partition moves in two rebalances. In the first rebalance, its old owner gives it up. In the second rebalance, its
@@ -30,10 +30,10 @@ member id "app-6f1c...". The consumer joins again with this id. Then the group w
 can join the same generation. The response to the second JoinGroup contains generation 1.
 
 Invariant: a rebalance does not remove a member that sends its requests in time, unless the group has more than
-`group.max.size` members. The coordinator removes a member id only in these cases:
+`group.max.size` members. The coordinator removes the id of a member only in these cases:
 - The member leaves, or an administrator removes it.
 - The session of the member ends.
-- The member does not send JoinGroup or SyncGroup in time.
+- The member does not send SyncGroup in time. A dynamic (not static) member does not send JoinGroup in time.
 - The member sends JoinGroup, but `group.max.size` other members have already joined. The response contains the
   error GROUP_MAX_SIZE_REACHED.
 - A static member restarts and gets a new member id. Requests with its old member id then fail with the error
@@ -270,10 +270,10 @@ class ClassicGroup:
         """Accept every fetch of committed offsets. The classic protocol has no rule about who can fetch them."""
 
     def reads(self, topic: str) -> bool:
-        """Return whether members of the group read the topic. Also return True if the group does not know this.
+        """Return whether members of the group read the topic, or True if the group does not know this.
 
-        The group does not know the topics while it has no protocol, or if it cannot decode the metadata of a member. A
-        group whose protocol type is not "consumer" reads no topic.
+        The group does not know this if its members have no common protocol, or if it cannot decode the metadata of a
+        member. A group without members, or with a protocol type other than "consumer", reads no topic.
         """
         if self.protocol_type != CONSUMER:
             return False

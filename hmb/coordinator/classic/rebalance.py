@@ -108,8 +108,8 @@ class Rebalance:
 
         A static member has an instance id. It stays in the group even if it has not joined in time.
 
-        If a member has joined during the initial delay, the group only starts another delay. It starts no further delay
-        after the rebalance timeout.
+        If a member has joined during the initial delay, the group removes no member and starts another delay, unless
+        the rebalance timeout is over.
 
         If only static members are left and none of them has joined, the group waits for them until a new deadline.
         """
@@ -203,11 +203,7 @@ class Rebalance:
     # -- deadlines
 
     def next_deadline(self) -> int | None:
-        """Return the time (ms) of the next deadline, or None if no deadline exists.
-
-        A rebalance can have a deadline for JoinGroup and a deadline for SyncGroup. If both exist, the method returns
-        the earlier one.
-        """
+        """Return the time (ms) of the deadline for JoinGroup or SyncGroup, or None if no deadline exists."""
         limits = (self._join_deadline, self._sync_deadline)
         return min((limit for limit in limits if limit is not None), default=None)
 

@@ -122,15 +122,14 @@ class ConsumerMember:
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
         """Check the epoch in a heartbeat. `owned` contains the partitions that the heartbeat lists.
 
-        If the heartbeat contains no list, `owned` is None.
+        If the heartbeat contains no list, `owned` is None. Three epochs are valid:
 
-        Epoch 0 (the member joins the group) and the current epoch are valid.
+        - 0: the member joins the group
+        - the current epoch
+        - the previous epoch, if `owned` is not None and the member is assigned all partitions in `owned`. A member
+          sends this epoch if it has missed the response with the current epoch.
 
-        The member may have missed the response with the current epoch, so it may still send the previous epoch. The
-        previous epoch is valid if `owned` is not None, and the member is assigned all partitions in `owned`. `owned`
-        can be empty.
-
-        In all other cases, this method raises FENCED_MEMBER_EPOCH.
+        Raises FENCED_MEMBER_EPOCH for any other epoch.
         """
         if epoch in (0, self.epoch):
             return

@@ -1,7 +1,7 @@
 """The settings of a KIP-848 group.
 
-One setting, `group.consumer.migration.policy`, determines whether the broker may convert a classic group with
-members to a KIP-848 group, and whether it may convert a KIP-848 group with members to a classic group.
+The setting `group.consumer.migration.policy` determines whether the broker may convert a classic group with
+members to a KIP-848 group, or back.
 """
 
 from __future__ import annotations

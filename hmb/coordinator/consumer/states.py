@@ -1,14 +1,14 @@
 """Declares the states of a member of a KIP-848 group.
 
-A member moves from its current assignment to its target assignment. The member takes one step at each heartbeat.
-After each step, the member is in one of these states:
+At each heartbeat, a member takes one step from its current assignment towards its target assignment. After each
+step, the member is in one of these states:
 - Stable: the member owns its target assignment.
 - UnrevokedPartitions: the member still owns partitions that it must give up. The member stays in its old epoch.
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-At each heartbeat, a member takes one step towards its target assignment. The step has one of three results
-(`MemberEvent`): the member must give up partitions, it must wait for partitions, or it owns its whole target.
+A step has one of three results (`MemberEvent`): the member must give up partitions, it must wait for partitions,
+or it owns its whole target.
 
 A member can get a new target before it has reached the previous target. Each of the three results is
 therefore possible in every state.

@@ -5,11 +5,9 @@ because a log with a million commits may have only a few thousand keys. If the n
 the broker ignores the key.
 
 A transaction can contain committed offsets, which are valid only if the transaction commits. In the log, a control
-record (the marker) follows the records of a transaction and contains its result, COMMIT or ABORT.
-
-The records of a transaction are valid only if the transaction commits. The reader of the journal therefore collects the
-records of each producer id until it reads the marker of the transaction. If the result is ABORT, the reader discards
-the collected records. If the result is COMMIT, the collected records become valid.
+record (the marker) follows the records of a transaction and contains its result, COMMIT or ABORT. The reader of the
+journal collects the records of each producer id until it reads the marker of the transaction. If the result is ABORT,
+the reader discards the collected records. If the result is COMMIT, the collected records become valid.
 
 A record of a transaction and a record outside all transactions can have the same key. If the transaction commits, only
 the record with the greater log offset is valid.

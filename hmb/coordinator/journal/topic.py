@@ -120,5 +120,5 @@ class JournalPartitions:
 
     def _take(self, logs: Mapping[int, Log], state: LoadingState) -> None:
         self._partitions = {number: JournalPartition(log, state) for number, log in logs.items()}
-        self._count = max(logs, default=-1) + 1  # the number of partitions at the creation of the topic
+        self._count = max(logs, default=-1) + 1  # partitions that are added later do not count
         self._logs = logs

@@ -14,10 +14,6 @@ classic protocol.
 - *Downgrade*: only members with the classic protocol are left, for example because the other members have left.
   The KIP-848 group becomes a classic group, and starts a rebalance.
 
-This table shows when the coordinator converts a group:
-    upgrade      classic group -> KIP-848 group    A client joins with ConsumerGroupHeartbeat (epoch 0).
-    downgrade    KIP-848 group -> classic group    All members that are left use the classic protocol.
-
 For example, the consumers A and B form the classic group "readers" in generation 7. A reads the partitions 0
 and 1 of the topic "weather", and B reads partition 2. Both use an eager assignor such as "range". Then C
 joins with the KIP-848 protocol:
@@ -43,8 +39,7 @@ If C leaves instead, A and B form a classic group again. The group epoch does no
 the classic group starts with generation 8. The classic group begins a rebalance at once. A and B join again
 and form generation 9.
 
-A mixed group contains members with the classic protocol and members with the KIP-848 protocol. All its members move to
-their target assignments in steps, as in every KIP-848 group.
+All members of a mixed group move to their target assignments in steps, as in every KIP-848 group.
 
 For example, a member of a KIP-848 group uses the classic protocol and a cooperative assignor. With this kind of
 assignor, a member keeps its partitions while it joins. The member owns the partitions 0 and 1, and must give up
@@ -56,9 +51,8 @@ partition 1:
 4. The member sends JoinGroup. The request lists only partition 0, which is the confirmation. The coordinator
    increases the member's epoch.
 
-An *upgrade* converts a classic group to a KIP-848 group. A *downgrade* converts a KIP-848 group to a classic
-group. If a group has members, the setting `group.consumer.migration.policy` determines which of these
-conversions are allowed:
+If a group has members, the setting `group.consumer.migration.policy` determines whether an upgrade or a downgrade
+is allowed:
     policy           upgrade    downgrade
     bidirectional    yes        yes          the default
     upgrade          yes        no

@@ -59,7 +59,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.group_id = group_id
         self.protocol_type: str | None = self.kind
         self.state = self.state_class(group_id, self.resume)
-        self.responses: list[tuple[Any, Any]] = []  # only to requests of the classic protocol (migration/)
+        self.responses: list[tuple[Any, Any]] = []  # only responses to requests of the classic protocol (migration/)
         self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
         self.successor: Group | None = None  # set only by a KIP-848 group (migration/)

@@ -26,7 +26,7 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Return a dict that shows which fields of a heartbeat are empty, of the fields that must not be empty.
+    """Return a dict that shows which fields of a heartbeat are empty, although they must not be empty.
 
     Each key is an error message, and each value is True if the field is empty. For example, the item "GroupId can't
     be empty." -> True means that the group id is empty. An instance id or a rack id can be None.

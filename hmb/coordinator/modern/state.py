@@ -60,9 +60,9 @@ class RecordTypes(NamedTuple, Generic[MemberT, TargetT]):
     """The record types of one kind of group, and functions that convert members to records and back.
 
     - `keys` maps the number of each record type to the class of its keys.
-    - Other functions convert the target of a member: the partitions or tasks that the member will own.
     - `with_metadata` and `with_current` have two arguments, a member and the value of a record. They return a copy
       of the member, in which the values of the record replace the old values.
+    - `target_value` and `target_of` convert the target of a member: the partitions or tasks that it will own.
     """
 
     keys: Keys

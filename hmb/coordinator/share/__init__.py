@@ -4,7 +4,8 @@ In a consumer group, a partition has one owner, and the group stores one committ
 record therefore delays all later records of its partition.
 
 A *share group* works like a queue. Several members read the same partition, and the broker delivers each record to one
-of them. If this member crashes, the broker delivers the record to another member.
+of them. This member *acquires* the record: it holds a lock on the record for a limited time. If the member crashes, the
+broker delivers the record to another member.
 
 A member of a share group acknowledges each record separately. It accepts the record, releases it (the broker delivers
 it again) or rejects it (the group never delivers it again). A member that needs more time can renew its lock on the

@@ -145,8 +145,8 @@ class ShareCoordinator:
         self._journal.make_topic()
         with self._lock:
             known = self._known(id)
-            if known is not None and known.state_epoch > state_epoch:
-                raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
+            if known is not None:
+                _check_state_epoch(known, state_epoch)
             now = self._clock()
             epoch = 0 if known is None else known.snapshot_epoch + 1
             state = ShareState(state_epoch, start_offset, snapshot_epoch=epoch, created=now, written=now)
@@ -159,8 +159,7 @@ class ShareCoordinator:
         """
         with self._lock:
             state = self._existing(id)
-            if NO_LEADER_EPOCH < leader_epoch < state.leader_epoch:
-                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {state.leader_epoch}")
+            _check_leader_epoch(state, leader_epoch)
             return state
 
     def summary(self, id: SharePartitionId) -> ShareState:
@@ -175,10 +174,8 @@ class ShareCoordinator:
         """
         with self._lock:
             known = self._existing(id)
-            if state_epoch < known.state_epoch:
-                raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, f"the state epoch is {known.state_epoch}")
-            if NO_LEADER_EPOCH < leader_epoch < known.leader_epoch:
-                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH, f"the leader epoch is {known.leader_epoch}")
+            _check_state_epoch(known, state_epoch)
+            _check_leader_epoch(known, leader_epoch)
             changed = known.updated(update, leader_epoch, self._clock())
             if known.updates >= self._updates_per_snapshot:
                 changed = changed.as_snapshot()
@@ -269,3 +266,17 @@ class ShareCoordinator:
         self._writes[number] = self._writes.get(number, 0) + 1
         self._states[id] = state
         return queued
+
+
+def _check_state_epoch(known: ShareState, state_epoch: int) -> None:
+    if state_epoch < known.state_epoch:
+        raise KafkaError(
+            ErrorCode.FENCED_STATE_EPOCH, f"the request's state epoch must be at least {known.state_epoch}"
+        )
+
+
+def _check_leader_epoch(known: ShareState, leader_epoch: int) -> None:
+    if NO_LEADER_EPOCH < leader_epoch < known.leader_epoch:
+        raise KafkaError(
+            ErrorCode.FENCED_LEADER_EPOCH, f"the request's leader epoch must be at least {known.leader_epoch}"
+        )

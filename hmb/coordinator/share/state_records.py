@@ -4,8 +4,8 @@ The key of a record in `__share_group_state` names a share group and a partition
     type 0  ShareSnapshot   the complete state of the share-partition
     type 1  ShareUpdate     a change after the last snapshot: the new start offset, and the batches with a new state
 
-A ShareSnapshot record can be long, and a ShareUpdate record is short. By default, the broker usually writes a
-snapshot only after 500 updates (`share.coordinator.snapshot.update.records.per.snapshot`). Each update has the
+A ShareSnapshot record can be long, and a ShareUpdate record is short. The broker usually writes a snapshot
+only after 500 updates, the default of `share.coordinator.snapshot.update.records.per.snapshot`. Each update has the
 `snapshot_epoch` of the snapshot that it changes.
 
 To restore a share-partition, the broker needs its newest snapshot and all later updates. Compaction would keep only

@@ -22,7 +22,7 @@ heartbeat.
 Invariants:
 - A task is active on at most one member. This member lists the task in `assigned` (the tasks that it may run) or in
   `revoking` (the tasks that it must give up).
-- The epoch of a member is never greater than the assignment epoch, which is the epoch of the newest target assignment.
+- The epoch of a member is never greater than the assignment epoch.
 - If the coordinator restores a group from its stored records, the group has the same state as before.
 
 Some parts of KIP-1071 are missing in Kafka 4.3 and also in HMB: static members, warm-up tasks, offsets of tasks, and

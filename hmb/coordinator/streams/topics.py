@@ -3,9 +3,9 @@
 A topology names its topics, but often not the partition counts of its internal topics. `configure` determines these
 partition counts by four rules:
 1. All source topics must exist.
-2. The application can choose the partition count of a repartition topic. Otherwise, `configure` uses the subtopology
-   that writes the repartition topic. For example, this subtopology reads two topics with 4 and 6 partitions. The
-   repartition topic then gets 6 partitions, the larger count.
+2. The application can choose the partition count of a repartition topic. Otherwise, `configure` uses the largest
+   partition count of the topics that the writing subtopology reads. For example, if this subtopology reads two topics
+   with 4 and 6 partitions, the repartition topic gets 6.
 3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key.
    All topics of the group must therefore have the same partition count. If the group contains a source topic, the
    partition count of the source topic applies.

@@ -3,9 +3,10 @@
 A producer with a *transactional id* appends records to several partitions. A consumer that reads only committed records
 must see all of these records or none. The coordinator first writes its decision, commit or abort, as one record to its
 journal `__transaction_state`. Then the coordinator appends a *marker* with this decision to each partition. The marker
-shows the readers of a partition whether the transaction was committed. In transaction version 2, the
-leader of a partition adds it to the transaction at the first Produce, so the producer sends no AddPartitions.
-This drawing shows version 1:
+shows the readers of a partition whether the transaction was committed.
+
+In transaction version 2, the producer sends no AddPartitions, because its first Produce to a partition adds this
+partition to the transaction. The next drawing shows version 1:
     producer                       coordinator                         partitions weather-0, weather-1
     InitProducerId  ------------>  Empty            journal: producer 7, epoch 0
     AddPartitions   ------------>  Ongoing          journal: weather-0, weather-1

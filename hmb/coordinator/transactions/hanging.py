@@ -18,9 +18,8 @@ epoch 3 for producer 7. Then a disk error destroys the COMMIT marker in the log 
 the transaction is open again in this log. At its next start, the broker finds epoch 3 in the log and in the
 coordinator's state. The state is CompleteCommit, so the broker writes a new COMMIT marker into the log.
 
-Hanging transactions are rare. A transaction hangs (stays open in a log) if the disk has lost the marker that ends it.
-At its start, the broker first repairs its logs, and restores most lost markers (storage/recovery/repair.py). After the
-repair, the broker searches for transactions that still hang.
+Hanging transactions are rare. At its start, the broker first repairs its logs, and restores most lost markers
+(storage/recovery/repair.py). After the repair, the broker searches for transactions that still hang.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """

@@ -14,14 +14,14 @@ transactional id. The names in capital letters are errors. `Prepare...` is Prepa
     Ongoing          adds partitions           commits or aborts            aborts the transaction (2)
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS (3)  CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      succeeds again (1, 4)        returns a new epoch
-    (1) In transaction version 2 (KIP-890), a producer may abort although no transaction is open. The first
-        record starts a transaction there. After an error, the producer does not know whether the broker has
-        received this record, so it sends an abort.
+    (1) In transaction version 2 (KIP-890), a producer may abort although no transaction is open. In this
+        version, the first record starts a transaction. After an error, the producer does not know whether the
+        broker has received this record, so it sends an abort.
     (2) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request
         again.
     (3) A commit in PrepareAbort, or an abort in PrepareCommit, gets INVALID_TXN_STATE.
-    (4) The producer repeats EndTxn if it has not received the response. A repeated request with the opposite
-        decision gets INVALID_TXN_STATE.
+    (4) The producer repeats EndTxn if it has not received the response. A commit in CompleteAbort, or an abort
+        in CompleteCommit, gets INVALID_TXN_STATE; (1) is the exception.
 
 The coordinator itself aborts an open transaction in two cases: a producer with the same transactional id sends
 InitProducerId, or the transaction exceeds its timeout. The first case usually means that a newer producer has

@@ -205,7 +205,7 @@ class Transaction(NamedTuple):
     ) -> Transaction:
         """Decide to commit or to abort the transaction. If EndTxn is repeated after the end, change nothing.
 
-        A producer repeats the request if it has received no response. Raises:
+        A producer repeats the request if it has received no response. This method raises these errors:
 
         - CONCURRENT_TRANSACTIONS if the coordinator has already made the same decision, but has not written all markers
           yet.

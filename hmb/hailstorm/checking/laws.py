@@ -68,7 +68,7 @@ def changed_call(function: str, result: Any, again: Callable[[], Any], argument:
 
     `function` is the name of the user's function. `result` is the value that its first call returned for
     `argument`. The function `again` makes the second call. Two values are equal if their encoded bytes are equal.
-    If the codec cannot encode a value, there is no problem to yield.
+    If the codec cannot encode a value, `changed_call` yields no problem.
     """
     try:
         is_equal = encode(again()) == encode(result)

@@ -21,10 +21,9 @@ partition. The tuple is *below C* if the offset of this record is smaller than t
 Otherwise, the tuple is *above C*. While the topology takes a snapshot, a bolt receives tuples of both kinds, in
 any order. The bolt merges the tuples below C into a state A. The tuples above C must wait.
 
-During a snapshot, a bolt saves its state A in the background. The bolt must not change A during the save. It
-merges the tuples that do not belong to the snapshot into a second state B. After the save, the bolt continues
-with merge(A, B). The result is the same as if
-the bolt had merged all tuples into A.
+When the bolt has merged all tuples below C, it saves A in the background. The bolt must not change A during the
+save, so it merges the tuples above C into a second state B. After the save, the bolt continues with
+merge(A, B). The result is the same as if the bolt had merged all tuples into A.
 
 After a crash, each bolt loads its state from the snapshot at a clock C. This state contains the tuples below C.
 The bolt then receives all other tuples. It had received some of them before the crash, but the loaded state
@@ -32,10 +31,8 @@ does not contain them. The tuples may arrive in a different order than before. T
 matter, so the bolt reaches the same state as without the crash.
 
 Two kinds of states look like commutative monoids, but are not:
-
 - Sums of floats. Python rounds each sum, so (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and
   `FloatSum` add floats without rounding.
-
 - A map with only the n largest sums. When it drops a key, it loses the key's sum so far. `TopN` therefore keeps
   the largest value of each key, not a sum. The values of a key must never decrease.
 

@@ -117,9 +117,9 @@ def _tau(x: float) -> float:
 class CountMin(MapOf):
     """Estimates how often each value has occurred. An estimate is never too low, but it can be too high.
 
-    A state is a table of counts. A hash selects one count in each of the `depth` rows for a value, and each
-    occurrence adds 1 to these counts. Other values can share a count, so the estimate is the smallest of these
-    counts.
+    A state is a table of counts with `depth` rows and `width` cells in each row. For each value, a hash selects one
+    cell in each row, and each occurrence adds 1 to these cells. Other values can share a cell, so the estimate is
+    the smallest count in these cells.
 
     After N values, an estimate is at most N * e / width too high, with a probability of at least 1 - e**-depth.
     """

@@ -10,14 +10,13 @@ window, for example a count. Three types of windows exist, here with duration 60
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in duration / step windows, here in 2
     Sessions(gap)              a session ends when no value of its key follows within `gap` ms
 
-A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
-an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
-module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout leaves out most late records.
+A stream does not end, so a map of windows would grow forever. A bolt with the *event-time watermark* W expects no more
+values with an event time before W. At the beginning of a snapshot, it therefore drops the windows that end at or below
+W (the method `expire`). The module `hmb.hailstorm.processors.event_time` explains how W is computed, and how a spout
+leaves out most late records.
 
-**Late values.** A bolt with the *event-time watermark* W expects no more values with an event time before W. At
-the beginning of a snapshot, it drops the windows that end at or below W. If a value for a dropped window still
-arrives, the bolt leaves it out. Otherwise the window would begin again with the count 1. For example, the next
-node could then replace the correct count 500 by 1.
+**Late values.** If a value for a dropped window still arrives, the bolt leaves it out. Otherwise the window would begin
+again, for example with the count 1. The next node could then replace the correct count 500 by 1.
 
 With sliding windows, one value belongs to several windows. For example, a value at time 40 belongs to the windows
 [0, 60) and [30, 90). If the bolt has dropped only [0, 60), it merges the value into [30, 90). If the bolt has dropped
@@ -37,7 +36,7 @@ from typing import Any, overload
 from hmb.hailstorm.monoids.base import Monoid
 from hmb.hailstorm.monoids.containers import MapOf
 
-Session = tuple[int, int, Any]  # the first and the last event time in ms, and the state of the session's values
+Session = tuple[int, int, Any]  # (first event time in ms, last event time in ms, content of the session)
 
 
 class WindowsOf(MapOf):

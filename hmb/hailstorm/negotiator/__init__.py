@@ -6,21 +6,20 @@ The negotiator works in rounds. If nothing fails, each round takes one snapshot:
 3. The spouts resume. Each processor saves its state after exactly the records below these offsets.
 4. When every processor has saved its state, the snapshot is complete.
 
-The Hailstorm paper has the same steps, but one phase less. The table `steps.STEPS` contains the steps of a
-round, and the steps after a failure. The documentation draws its picture of the state machine from this table.
+The table `steps.STEPS` contains the steps of a round, and the steps after a failure. The documentation draws its
+picture of the state machine from this table.
 
-The Hailstorm paper has an error in its snapshots, which HMB corrects with one more phase. A snapshot must contain only
-the tuples below its clock C, which contains one offset for each partition. When a bolt receives C, it splits its state
-in two: the tuples below C, and the other tuples.
+The Hailstorm paper has the same four steps, but an error in its snapshots, which HMB corrects with one more phase. A
+snapshot must contain only the tuples below its clock C. When a bolt receives C, it splits its state in two: the tuples
+below C, and the other tuples.
 
 In the paper, the spouts pause, the negotiator chooses C, and the spouts immediately send tuples again. A tuple that is
 not below C can then reach a bolt before the bolt receives C. The bolt adds the tuple to the state of the snapshot.
 After a crash, the spouts send this tuple again, and the bolt counts it twice.
 
 In HMB, the spouts stay paused until every processor that saves snapshots has received the clock C. Each of these
-processors then keeps the tuples below C apart from all later tuples, and reports this to the negotiator. After
-all reports, the spouts send tuples again. The phase of this pause is SpoutsPaused(clock). The Hailstorm paper does not
-have this phase.
+processors then keeps the tuples below C apart from all later tuples, and reports this to the negotiator. After all
+reports, the spouts send tuples again. This additional phase is SpoutsPaused(clock).
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
 restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors
@@ -29,16 +28,13 @@ this example it chooses C1, and the spouts send all records above C1 again:
     count-0         count-1        common to count-0 and count-1
     C1, C2          C1             C1
 
-A clock contains one offset for each partition, and each snapshot has a clock. When all processors have saved
-their snapshots at a clock, the negotiator records in the snapshot store that this clock is *complete*. After a
-crash, the topology usually restarts at the newest complete clock. In one case, it restarts at a newer clock:
-the crash happened after all processors had saved their snapshots, but before the negotiator recorded the clock
-as complete.
+When all processors have saved their snapshots at a clock, the negotiator records in the snapshot store that this
+clock is *complete*. After a crash, the topology usually restarts at the newest complete clock. In one case, it
+restarts at a newer clock: the crash happened after all processors had saved their snapshots, but before the
+negotiator recorded the clock as complete.
 
-A *clock* contains one offset for each partition. A clock is *complete* when the snapshot store has recorded
-that all processors have saved their snapshots at this clock. The topology never restarts at a clock older than
-the newest complete one. A sink can therefore write the outputs of records below this clock: no restart repeats
-these outputs.
+The topology never restarts at a clock older than the newest complete one. A sink can therefore write the outputs of
+records below the newest complete clock: no restart repeats these outputs.
 
 If a processor has lost its part of the newest complete snapshot, and no newer snapshot has the parts of all
 processors, the negotiator ends the topology with an error.

@@ -102,7 +102,7 @@ class Situation:
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
 
     def newest_common(self) -> Clock | None:
-        """Return the clock of the newest snapshot that all processors have saved, or None without one.
+        """Return the clock of the newest snapshot that all processors have saved, or None.
 
         Processors without snapshots of their own do not count. The processors report their snapshots only in the phase
         INITIALIZE.
@@ -133,7 +133,6 @@ def _age(clock: Clock) -> tuple[int, int]:
     are never removed. The newer clock therefore has more partitions or a larger sum of offsets.
     """
     return len(clock), sum(clock.values())
-
 
 
 # In some phases, the negotiator waits for reports from the processors (instances of spouts, bolts and sinks). ANSWERS

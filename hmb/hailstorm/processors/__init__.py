@@ -34,39 +34,28 @@ below C. The bolt takes the snapshot in five steps:
 The Hailstorm paper has two errors in its snapshots. The module `hmb.hailstorm.negotiator` explains one of the
 errors: the spouts resume too early.
 
-The second error is in the outputs of a bolt. For example, a snapshot contains the tuples below offset 10 of
-tags-0 and below offset 5 of tags-1. A bolt counts the word "sun" from offset 5 of tags-1, and then from offset 9
-of tags-0. For the tuple from offset 9, it sends the count 2. The next bolt stores this 2 in its snapshot. The
-correct count is 1, because the snapshot does not contain the tuple from offset 5.
+The second error is in the outputs of a bolt: an output for a tuple below C can depend on an earlier tuple above C. For
+example, C contains the offset 10 for tags-0 and the offset 5 for tags-1. A bolt counts the word "sun" from offset 5 of
+tags-1, and then from offset 9 of tags-0. For the tuple from offset 9, it sends the count 2. The next bolt stores this 2
+in its snapshot. The correct count is 1, because the snapshot does not contain the tuple from offset 5.
 
-Suppose that a snapshot contains the tuples from the offsets 0 to 9 of a partition. During the snapshot, a tuple
-from offset 10 waits until the bolt has processed all tuples of the snapshot. The waiting tuple therefore cannot
-change the outputs for those tuples. In a bolt without a state, no tuple waits, because each output depends on
+In HMB, a tuple above C waits until the bolt has processed all tuples below C (step 2). The waiting tuple therefore
+cannot change the outputs for those tuples. In a bolt without a state, no tuple waits, because each output depends on
 only one tuple.
 
 **The low water mark.** A processor sends a low water mark with each payload: one offset for each partition. It
 promises to send no more tuples from records below these offsets.
 
-A bolt computes the minimum of the marks of its senders, for each partition. Suppose that a snapshot contains
-the tuples below offset 10 of a partition. When the minimum for this partition is 10 or more, all of them have
-arrived.
-
-A low water mark contains one offset for each partition. A processor that sends a low water mark promises to send no
-more tuples from records below these offsets. A bolt computes its own mark from the marks that it receives.
-
-Each snapshot has a *clock*, which contains one offset for each partition. When the low water mark of a bolt reaches
-the clock, the bolt saves its state for the snapshot.
+A bolt computes its own mark: for each partition, the minimum of the marks that it receives. For example, C contains
+the offset 10 for a partition. When the mark of the bolt for this partition is 10 or more, all tuples below C from this
+partition have arrived. When this holds for all partitions, the bolt saves its state for the snapshot.
 
 The Hailstorm paper has a rule for low water marks, but this rule fails in three cases. HMB therefore has three
 additional rules:
-
 - A processor sends its low water mark even if it has no tuples to send. Otherwise the receiver could wait for a mark
   forever, and the snapshot would never be complete.
-
 - A bolt saves its state when its low water mark is at or above the clock. The mark need not be equal to the clock,
-  because marks can skip offsets. For example, offset 8 is a transaction marker, so the mark of a spout goes from 7 to
-  9.
-
+  because marks can skip offsets. For example, offset 8 is a transaction marker, so a mark goes from 7 to 9.
 - For each partition, a bolt takes the smallest offset from the marks of those processors that can send tuples of this
   partition. For example, the spout of the partition tags-0 sends no offset for tags-1, and the bolt does not wait for
   one.

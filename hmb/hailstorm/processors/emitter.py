@@ -65,7 +65,7 @@ class Emitter:
         """Send tuples to all instances of the next nodes: add them to the outbox.
 
         - `partition`, `offsets`: the partition of all these tuples, and the offset of each tuple's record.
-        - `mark`: the sender will send no more tuples from records below these offsets.
+        - `mark`: the sender's low water mark, with one offset for each partition.
 
         Raises UserCodeError if a grouping function or a combiner of the user raises an exception.
         """

@@ -1,12 +1,9 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
-A *low water mark* contains offsets. A *time mark* is a time: one partition sends no more tuples with earlier
-event times. A bolt's *watermark* is the earliest of its time marks.
-
-A low water mark contains one offset for each partition. The sender of the mark sends no more tuples from
+A *low water mark* contains one offset for each partition. The sender of the mark sends no more tuples from
 records below these offsets. But a window ends at an event time, not at an offset. The spout of a partition
-therefore also computes a time mark. Only the spout can do this, because only the spout reads all records of
-the partition in order. The spout uses these definitions:
+therefore also computes a *time mark*, which is an event time. Only the spout can do this, because only the
+spout reads all records of the partition in order. The spout uses these definitions:
     newest             the latest event time of all records that the spout has read from the partition
     time mark          newest - allowed lateness; the spout will send no tuple with an earlier event time
     late record        a record whose event time is before the time mark; the spout drops late records, counts
@@ -14,11 +11,7 @@ the partition in order. The spout uses these definitions:
 
 Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
 partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.
-
-If a batch job uses the spout's rule for late records, the job drops the same records as the spout.
-
-Idle partitions are an exception. When an idle partition gets records again, a bolt can drop tuples that come from
-these records, although the spout did not drop the records.
+A batch job that uses the same rule also drops the same records. (Idle partitions are an exception, see below.)
 
 A spout sends the time mark with its tuples. A bolt stores the newest time mark of each sender and partition. For
 each partition, the bolt sends the minimum of these marks to the next processors.
@@ -32,17 +25,13 @@ time mark. If a spout finds no record for `idle_after` seconds, it therefore sen
 watermark ignores the partition until the spout finds a record again.
 
 When an idle partition gets a record again, the bolt may have closed some of the record's windows. The bolt
-does not count the record in these windows. If all its windows are closed, the bolt logs a warning.
+does not count the record in these windows. If all its windows are closed, the bolt logs a warning. In a later
+run over the whole topic, the partition is not idle, and the bolt counts the record. To avoid this difference,
+choose an `idle_after` that is longer than the pauses of the partitions, for example 3600 seconds.
 
-A partition is idle if the spout has found no new record in it for some time. In a replay, the spout reads at other
-times, so other partitions can be idle. The replay could then close other windows than the first run. Each bolt
-therefore saves its watermark, which decides when windows close, in each snapshot. A replay from the snapshot begins
-with the saved watermark, so the same windows are closed.
-
-While a partition is idle, other partitions can close windows. If the idle partition then gets records for these
-windows, the bolt does not count them. In a later run over the whole topic, the bolt counts them.
-
-If partitions can pause, choose an `idle_after` that is longer than the pauses, for example 3600 seconds.
+In a replay, the spouts read at other times, so other partitions can be idle. The replay could then close other windows
+than the first run. Each bolt therefore saves its watermark, which decides when windows close, in each snapshot. A
+replay from the snapshot begins with the saved watermark, so the same windows are closed.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
 97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
@@ -125,4 +114,3 @@ class Watermark:
         if not self._is_known:
             return {}
         return {partition: min(marks.values()) for partition, marks in self._marks.items()}
-

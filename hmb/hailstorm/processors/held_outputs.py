@@ -1,7 +1,7 @@
 """Keeps the outputs of a sink in memory until a snapshot of all processors includes them. Then the sink writes them.
 
 The clock C of a snapshot contains one offset for each partition. An output is *below C* if it comes from a
-record below the offset of its partition.
+record below the offset of its partition in C.
 
 A snapshot is *complete* when every processor has saved its state at C. After a crash, the topology continues
 from C or a later clock. It never computes the outputs below C again, so the sink can write them.

@@ -1,4 +1,4 @@
-"""Low water marks tell a processor which records can no longer produce tuples for it.
+"""Low water marks show a processor which records can no longer produce tuples for it.
 
 A low water mark contains one offset for each partition. Its sender will send no more tuples from records below
 these offsets. A receiver computes its own mark: for each partition p, the smallest offset in the latest marks

@@ -20,13 +20,11 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
     K above C     The snapshot is older than the target, because a snapshot store was lost or exchanged. The
                   sink refuses to start.
 
+The sink compares clocks, and not epochs, because a new snapshot store begins with epoch 1 again.
+
 A target can lose outputs, for example because a user has deleted its file. To notice the loss, a sink saves an
 offset for each partition: it has written all outputs of records below these offsets. At the next start, the
 target returns the offsets that it knows. If one of them is lower or missing, the sink refuses to start.
-
-When a sink starts, it compares the clock in its target with the clock of the snapshot from which it starts.
-Each clock contains one offset for each partition. The sink does not compare epochs, because a new snapshot
-store begins with epoch 1 again.
 """
 
 from __future__ import annotations
@@ -97,9 +95,10 @@ class SinkMachine:
         self.held, self._completed = SinkSnapshot.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:
-        """Open the target, and write the outputs that the sink has restored from the snapshot at `snapshot`.
+        """Open the target, and write the outputs that the sink has restored from a snapshot.
 
-        Raises SnapshotError if the target has lost outputs, or already contains outputs after the snapshot.
+        `snapshot` is the clock of this snapshot, or None. Raises SnapshotError if the target has lost outputs, or
+        already contains outputs after the snapshot.
 
         Raises UserCodeError if user code raises an exception. A temporary exception, for example OSError, is raised
         unchanged.

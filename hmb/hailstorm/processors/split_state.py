@@ -9,10 +9,10 @@ are in the state A, and later tuples are in the state B. The state of a bolt goe
     frozen      a = A, b = B         A is complete, and a thread saves it; later tuples enter B
     normal      a = merge(A, B)      A has been saved; all tuples enter the merged state
 
-The state A contains the tuples that belong to a snapshot. While a saver thread saves A, no other thread may change A.
-The bolt therefore waits until all tuples for A have arrived, and only then begins to save A. All tuples have arrived
-when the bolt's low water mark has reached the clock of the snapshot. The low water mark contains an offset for each
-partition. No more tuples from records below these offsets will arrive.
+While a saver thread saves A, no other thread may change A. The bolt therefore waits until all tuples for A have
+arrived, and only then begins to save A. All tuples have arrived when the bolt's low water mark has reached the clock
+of the snapshot. The low water mark contains an offset for each partition. No more tuples from records below these
+offsets will arrive.
 
 A bolt with windows counts late tuples: a tuple is late if all its windows are already closed. A snapshot contains the
 number of late tuples that belong to the snapshot. While the bolt saves a snapshot, new late tuples do not belong to
@@ -52,7 +52,7 @@ class SplitState:
         self.is_frozen = False
         self.clock: Clock | None = None
         self.closed = NO_TIME
-        self.late_in_a = self.late_in_b = 0  # numbers of tuples that came after all their windows were closed
+        self.late_in_a = self.late_in_b = 0  # numbers of late tuples: all their windows were already closed
         self._monoid, self._windows = bolt.monoid, bolt.windows
 
     @property

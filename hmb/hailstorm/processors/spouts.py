@@ -94,7 +94,7 @@ class SpoutMachine:
             self.report.not_saved = (clock, error)
 
     def take(self, records: Sequence[ConsumerRecord], next_offset: int) -> None:
-        """Convert records to tuples, and send the tuples to the next processors.
+        """Convert records to tuples, and send them to the next processors, with the low water mark `next_offset`.
 
         Raises UserCodeError if `event_time` raises an exception, or if `convert` raises one and the spout has no
         dead-letter topic. Raises TopologyError if `event_time` does not return a valid number.

@@ -8,11 +8,9 @@ through a small shared tree of *nodes*. A node is a path with a value of bytes:
 All nodes of the registry are *ephemeral*: a node disappears when the session that created it ends. The
 negotiator then treats the processor of this node as lost.
 
-If the process of a session fails, the registry ends the session:
-
-- The process is killed. The `RegistryServer` ends the session within milliseconds. ZooKeeper ends it after the
-  session timeout.
-
+A session ends when its owner, a processor or the negotiator, closes it. A session also ends in two other cases:
+- The process of the owner is killed. The `RegistryServer` ends the session within milliseconds. ZooKeeper ends
+  it after the session timeout.
 - The process hangs. Its heartbeats stop, and the session ends after the session timeout.
 
 A thread that uses a `LocalRegistry` directly has no connection and no session timeout.

@@ -52,7 +52,7 @@ class Runner(ABC):
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)
         self._checked = CheckedStore(store, topics)
-        self._snapshots_before = 0  # complete snapshots of the negotiators that have crashed
+        self._snapshots_before = 0  # number of complete snapshots by crashed negotiators
         self._is_closed = self._stop_requested = False
         self._start_deadline = StartDeadline(settings.start_timeout)
         self._ended_at: float | None = None
@@ -106,7 +106,7 @@ class Runner(ABC):
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Restart the processors that have crashed, and the negotiator, which leads them.
+        """Restart the processors that have crashed. If the negotiator has crashed, restart it, too.
 
         After too many crashes without progress, the topology ends with an error.
 
@@ -180,7 +180,7 @@ class Runner(ABC):
 
         `names` contains the names of these processors. A subclass can override this method to replace the processors.
         """
-        LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
+        LOGGER.warning("the topology still waits for the registration of these processors: %s", ", ".join(names))
 
     # -- methods that all runners share
 

@@ -13,8 +13,7 @@ registry. The thread of a processor repeats four steps:
     4. If the report of the processor has changed, write it into the registry.
 
 A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error
-of this kind into its report, as the `failure`. The negotiator, which controls all processors, then ends the
-topology.
+of this kind into its report, as the `failure`. The negotiator then ends the topology.
 
 Other errors may disappear after a restart, for example if a database was unavailable for a while. They end
 only the thread of the processor. The negotiator then begins a new epoch, and the runner restarts the
@@ -296,7 +295,8 @@ class ProcessorThread(threading.Thread):
         machine.dead_letters.clear()
         if self._dead_warnings.is_due():
             LOGGER.warning(
-                "%d records of %s are dead letters and were sent to the topic %s, the last one at offset %d: %s: %s",
+                "%d records of %s are dead letters and were sent to the topic %s; "
+                "the last of these records has offset %d in its own partition: %s: %s",
                 machine.dead_count, machine.partition, topic, record.offset, type(error).__name__, error,
             )  # fmt: skip
 

@@ -39,7 +39,7 @@ def serve(
     raises its exception, and the caller must start the processors again.
 
     Raises TopologyError if a name is unknown. Raises HailstormError if an error of one of these processors ends the
-    topology. The negotiator raises it for an error of any processor.
+    topology. If `serve` runs the negotiator, it raises HailstormError for an error of any processor.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

@@ -4,12 +4,12 @@ A *snapshot* contains the state of one processor as bytes. Each snapshot has a *
 offset for each partition that the topology reads. The state includes exactly the records below these offsets.
 The method `save` returns when the bytes are on disk (in a `MemorySnapshotStore`: in memory).
 
-The *negotiator* controls the processors. It waits until all of them that save snapshots have saved one with the
-same clock. It then marks this clock as complete, and only then does the store delete the snapshots with other
+The *negotiator* controls the snapshots. When every processor that saves snapshots has saved one with the same
+clock, the negotiator marks this clock as complete. Only then does the store delete the snapshots with other
 clocks.
 
-A store also contains three values for the whole topology. If a new negotiator (the part of Hailstorm that
-controls snapshots and restarts) replaces an old one, it reads these values to continue the work:
+A store also contains three values for the whole topology. If a new negotiator replaces an old one, it reads
+these values to continue the work:
     fingerprint   a description of the topology, for example its nodes and the kinds of its bolts' states. A
                   topology with another fingerprint could not use the snapshots, so the store refuses it.
     epoch         a number that increases by 1 at each start of the topology. The store refuses `save` and

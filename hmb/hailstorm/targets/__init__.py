@@ -1,11 +1,9 @@
 """Targets: the databases and topics to which a `TransactionalSink` writes each output exactly once.
 
 To write each output exactly once, a sink writes its outputs and a clock in one transaction. The clock shows
-which outputs the target already contains. If the sink crashes, it reads the clock from the target at its next
-start:
-
-- If the transaction has committed, the sink does not write these outputs again.
-
+which outputs the target already contains. Suppose that the sink crashes during a transaction. At its next
+start, it reads the clock from the target:
+- If the transaction has committed, the sink does not write its outputs again.
 - If the transaction has not committed, the outputs are still in the snapshot of the sink. The sink then
   writes them.
 
@@ -24,7 +22,7 @@ When a new instance of a sink starts, the previous instance can still be running
 the writes of the previous instance.
 
 A database target stores in its table how often the sink has started. Each instance remembers the number of
-its own start. If the table contains a higher number, the write of an instance fails.
+its own start. If the table contains a higher number than this, the write of the instance fails.
 
 A topic target uses a transactional id. When a new instance starts, the broker fences the producer of the
 previous instance.
@@ -33,12 +31,9 @@ When a sink starts, it checks that the target has not lost any outputs. It compa
 clock in its own snapshot. Each clock contains one offset for each partition that the topology reads. If an offset in
 the target is missing, or smaller than in the snapshot, outputs are lost. The topology then ends with an error.
 
-A topic target stores a *clock* in a consumer group: for each partition that the topology reads, the offset up to
-which the outputs are in the target. If a user deletes the target's topic, the outputs are lost, but the clock
-remains.
-
-To notice the loss of a topic, a topic target stores the id of the topic together with the clock. Later it compares
-the stored id with the present id. It raises an error if the topic was deleted or created again.
+A topic target stores its clock in a consumer group. If a user deletes the target's topic, the outputs are lost, but
+the clock remains. To notice this, the target stores the id of the topic together with the clock. Later it compares the
+stored id with the present id, and raises an error if the topic was deleted or created again.
 
 Source: KIP-98 and KIP-447 for Kafka's transactions. The sinks in the Hailstorm paper do not write each output
 exactly once (chapter 3.5, "Sinks").

@@ -1,11 +1,10 @@
 """Reads data of one log for the web page: the batches of a segment, a single batch, or a look-up.
 
-The page has three views: the batches of a segment, one batch, and a look-up. When the user opens a view, a
-function of this module reads the files of the log. It uses the same code as the commands `hmb dump-log` and
-`hmb index-inspect`, so the page shows the same numbers and lines as these commands. This code never changes a
-file.
+The page has a view for each of these three. When the user opens a view, a function of this module reads the
+files of the log. It uses the same code as the commands `hmb dump-log` and `hmb index-inspect`, so the page
+shows the same numbers and lines as these commands. This code never changes a file.
 
-The page can show how the running broker finds an offset. For example, the broker finds offset 8,100 in three
+The view of a look-up shows how the running broker finds an offset. For example, the broker finds offset 8,100 in three
 steps:
 1. A binary search in the base offsets of all segments finds 8,021, the greatest base offset at or below 8,100.
 2. A binary search in the offset index of segment 8,021 finds the entry (8,080 -> 5,000): offset 8,080 is at

@@ -7,7 +7,7 @@ or makes it last longer. `view` makes it last 5 s (RECORDING), and the caller of
 The recording of one request takes about 0.1 ms, so the recorder does not record every request. It records these
 requests:
 - the first MAX_RECORDED_PER_SECOND requests of each second
-- each request that the recorder *follows*, which means that it also stores the functions that handle the request
+- each request that the recorder *follows* (see below)
 - each request that is one of the slowest requests of its API so far
 
 The recorder stores the last 100 recorded requests (KEPT), and the 20 slowest requests of each API (SLOWEST).

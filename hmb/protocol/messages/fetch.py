@@ -94,8 +94,8 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     - Version 7 adds fetch sessions, and an error code for the whole response.
     - Version 11 adds the id of a replica near the client, from which the client should read.
     - Version 12 uses the flexible encoding (KIP-482). It adds the current leader of a partition, and the field
-      `diverging_epoch`. The broker sets this field if the client has records that the broker's log lacks. It
-      contains a leader epoch, and the offset at which this epoch ends in the broker's log.
+      `diverging_epoch`. The broker sets this field if the client has records that the broker's log lacks. The
+      field contains a leader epoch, and the offset at which this epoch ends in the broker's log.
     - Version 13 replaces topic names with topic ids.
     - Version 16 adds the leader's address (KIP-951).
 

@@ -14,8 +14,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
     """Asks for the end offset of one leader epoch in each partition.
 
-    Version 2 adds `current_leader_epoch`: the newest leader epoch that the client knows, or -1. If the
-    partition has another leader epoch, the broker responds with an error.
+    Version 2 adds `current_leader_epoch`, the newest leader epoch that the client knows. If the partition has another
+    leader epoch, the broker responds with an error. With -1, the broker does not compare the epochs.
 
     Version 3 adds the client's replica id (-1 for a consumer). Version 4 uses the flexible encoding (KIP-482).
     """
@@ -37,8 +37,9 @@ class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EP
     """The end offset of the requested leader epoch in each partition.
 
     If the log does not contain this epoch, the response contains the next smaller epoch and its end offset. For
-    example, a log has the epochs 2, 3 and 7. For epoch 5, the response contains epoch 3. For an epoch above 7, the
-    epoch and the end offset in the response are -1.
+    example, a log has the epochs 2, 3 and 7. For epoch 5, the response contains epoch 3. For epoch 1, no smaller epoch
+    exists, and the response contains epoch 1 and the start offset of epoch 2. For an epoch above 7, the epoch and the
+    end offset in the response are -1.
 
     Version 0 contains only the end offset. Version 1 adds the epoch. Version 2 adds the throttle time. Version 4
     uses the flexible encoding (KIP-482).

@@ -5,9 +5,7 @@ into *tasks*, and the broker assigns the tasks to the members.
 
 A member that joins a streams group sends the *topology* of the application. The topology consists of
 *subtopologies*. Each subtopology contains the topics that it reads (names or patterns), and the internal topics
-that it writes.
-
-The broker creates the internal topics of a Kafka Streams application. Only this application uses these topics.
+that it writes. Only this application uses the internal topics, and the broker creates them.
 """
 
 from hmb.protocol import fields as t

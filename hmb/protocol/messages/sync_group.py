@@ -10,8 +10,8 @@ class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexi
 
     - Version 3 adds `group_instance_id`, the id of a static member.
     - Version 4 uses the flexible encoding (KIP-482).
-    - Version 5 adds the protocol type and the protocol name. The broker checks that the
-      group uses both (KIP-559).
+    - Version 5 adds the protocol type and the protocol name. The broker checks that the group uses both
+      (KIP-559).
     """
 
     class SyncGroupRequestAssignment(Struct):

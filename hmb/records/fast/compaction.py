@@ -1,8 +1,8 @@
 """Finds the keys in a batch, and the bytes of the records to keep: a fast decoder for compaction.
 
 Compaction reads the key of every record. One gigabyte of a log can contain ten million records, so this module
-must decode them fast. It decodes only *plain* batches. Nearly all batches are plain. For all others, the caller
-uses the slower function `raw_records`. A plain batch has these properties:
+must decode them fast. It decodes only *plain* batches. Nearly all batches are plain. A plain batch has these
+properties:
 - It has at most 8192 records, and compaction has not removed any of them. So the offset deltas of the records
   are 0, 1, 2 and so on.
 - Each record has at most 8191 bytes after its length field, and a key of at most 63 bytes.

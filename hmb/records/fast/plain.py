@@ -22,13 +22,12 @@ SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is ne
 NEVER = -INT64_MAX
 # A record begins with its length, a varint. If this varint has one byte, the byte is twice the length (zigzag
 # encoding). For example, the byte 20 means a length of 10. END_AFTER_ONE[20] is 11, the size of the whole record: one
-# byte for the varint and 10 bytes after it. An odd byte means a negative length. Such a record is damaged, so the table
-# contains NEVER.
+# byte for the varint and 10 bytes after it.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 # A record begins with its length: the number of bytes that follow the length. This table is for lengths that are
 # encoded in two bytes, A and B. The whole record has END_AFTER_TWO[A] + 64 * B bytes. For example, the length 100 is
 # encoded as 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and 100 bytes
-# after it. If A is odd, the length is negative (NEVER).
+# after it.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

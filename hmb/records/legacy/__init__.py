@@ -14,8 +14,8 @@ For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (2
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
 The broker accepts messages v0 and v1 from old producers. It writes the offsets into the messages, and usually
-stores all other bytes unchanged. If the offsets inside a wrapper (a compressed message set) are wrong, the
-broker corrects them and compresses the messages again.
+stores all other bytes unchanged. If the offsets inside a wrapper are wrong, the broker corrects them and
+compresses the messages again.
 
 The broker converts messages to a record batch only in two cases:
 

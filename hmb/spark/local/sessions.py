@@ -63,8 +63,8 @@ def session(app_name: str = "hmb", master: str | None = None, config: Mapping[st
     - `spark://HOST:PORT`: on a cluster
     - `sc://HOST:PORT`: on a Spark Connect server
 
-    The default is the environment variable SPARK_REMOTE, if it begins with `sc://`. Otherwise, it is `local[*]`:
-    this machine, with one thread for each core.
+    The default of `master` is the address in the environment variable SPARK_REMOTE, if it begins with `sc://`.
+    Otherwise, it is `local[*]`: this machine, with one thread for each core.
 
     If a session without Spark Connect is already running, only the settings in `config` change.
 

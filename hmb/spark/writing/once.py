@@ -16,8 +16,7 @@ The query id is the same after a restart of a streaming query, because Spark sto
 query therefore uses the same transactional ids and groups. A batch query has no query id, so each of its jobs uses a
 random id instead. If a batch query runs again, its new job has another id, and writes all rows again (sink.py).
 
-A task stores a *note* as the committed offset of a consumer group. After batch 7, the offset is 8. Each run
-of a task has three steps:
+Each run of a task has three steps:
     1. call init_transactions. It aborts the open transaction of an earlier run. No earlier run can write any more
     2. fetch the note. If the broker is still storing the end of an earlier run's transaction, the note can change,
        so the task waits until the broker has stored this end
@@ -28,38 +27,28 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-Spark may run the same task several times. A task stores a note in Kafka, which contains the number of the
-newest batch that the task has written. Each run of the task calls `init_transactions` before it reads the note.
-After this call, no earlier run can commit. When the run has read the note, no earlier run can change the note.
-
-A run writes its rows and a new note in one transaction. Either the transaction commits both, or it aborts both.
+A run calls `init_transactions` before it reads the note. After this call, no earlier run can commit, so no
+earlier run can change the note that was read. The run then writes its rows and a new note in one transaction.
+Either the transaction commits both, or it aborts both.
 
 Limits:
-
 - When a batch runs again, each task must get the same rows as before. If the query has not changed, each task
   reads the same offsets and gets the same rows. But after a `repartition()` without columns, or with another
   number of tasks, a row can move to another task.
-
-- A task commits its rows together with an offset, the *note*. The metadata of this offset contains a checksum
-  of the rows, which does not depend on their order. If the task runs again with other rows, it fails, so that
-  no row is lost without an error. A query with `rand()` would therefore fail whenever a batch runs again.
-
+- The metadata of the note's committed offset contains a checksum of the rows, which does not depend on their
+  order. If the task runs again with other rows, it fails, so that no row is lost without an error. A query with
+  `rand()` would therefore fail whenever a batch runs again.
 - With the option `failOnChangedRows=false`, a repeated task can have other rows. It writes its rows in a new
   transaction, and then compares the checksums. If the rows are the same, the task aborts the transaction.
   Otherwise it commits the new rows in addition to the old rows, so each row is written at least once.
-
 - A task without rows neither reads nor writes a note. A task can have rows in the first run, but none in the
   second. The second run then does not notice the change, and does not fail.
-
 - The tasks of a batch commit at different times, and the rows of a task become visible when this task
-  commits. Consumers need the isolation level read_committed. All other consumers also see the rows of aborted
-  transactions.
-
+  commits. A consumer without the isolation level read_committed also sees the rows of aborted transactions.
 - Brokers delete the committed offsets of a group without members after offsets.retention.minutes (7 days).
   The note of a task is the offset of such a group. For example, task 0 has committed batch 7, but the query
   stops before task 1 has committed. If the query is started again after more than 7 days, task 0 writes its
   rows twice.
-
 - If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails.
   The default of the Spark sink is 15 minutes, the longest time that brokers allow by default.
 

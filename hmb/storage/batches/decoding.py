@@ -16,14 +16,10 @@ batch, the new batch would have a correct CRC, and nobody could find the damage 
 records from the disk, it checks the CRC. When the broker finds a damaged batch for the first time, it logs the file,
 the position and the offsets.
 
-*The memory.* A thread that decompresses a batch needs up to `max.decompressed.message.bytes` of memory. So
-three semaphores limit the number of threads that decompress, to two threads for each semaphore. PREPARING
-limits the threads that prepare a producer's batch for the append. SEARCHING limits the threads that search for
-a timestamp. CONVERTING limits the threads that convert records for old clients.
-
-For example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
-If 100 threads decompressed at the same time, the broker would need 3.2 GB. With at most two threads, it needs 64 MB,
-and 98 threads wait.
+*The memory.* A thread that decompresses a batch needs up to `max.decompressed.message.bytes` of memory. For example,
+100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression. If 100
+threads decompressed at the same time, the broker would need 3.2 GB. PREPARING admits only two of them at a time, so the
+broker needs 64 MB, and 98 threads wait.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ LOGGER = logging.getLogger(__name__)
 
 # A thread can wait for one of these semaphores without a time limit, because no thread holds a semaphore for more than
 # a few seconds. A thread that holds a semaphore only reads or converts records of one partition, and the size of these
-# records is limited. It does not wait for a client or for another semaphore.
+# records is limited. The thread does not wait for a client or for another semaphore.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

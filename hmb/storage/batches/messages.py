@@ -1,26 +1,21 @@
 """Prepares messages v0 and v1 for a log. Clients older than Kafka 0.11 send messages in these formats.
 
-In the formats v0 and v1, each message contains its own offset. To write offsets into compressed messages of format
-v0, the broker must decompress them. A thread must not hold the log's lock for so long. The broker therefore writes
-the expected offsets (the next offsets of the log) before it takes the lock.
+The broker writes offsets into all batches and messages that it appends. A record batch contains only its first offset.
+The append can change this one field quickly while it holds the log's lock. In the formats v0 and v1, each message
+contains its own offset. To write offsets into compressed messages v0, the broker must decompress them. A thread must
+not hold the lock for so long.
 
-A record batch contains only its first offset. The append can change this one field quickly while it holds the lock.
-
-The broker writes the expected offsets into messages v0 or v1 before it holds the log's lock. If another producer
-appends records before the broker has the lock, these offsets are already in use. The append then changes the offsets in
-the messages.
+The broker therefore writes offsets into messages v0 or v1 before it takes the lock. It uses the *expected offsets*,
+which are the next offsets of the log. If another producer appends records before the broker has the lock, these offsets
+are already in use. The append then changes the offsets in the messages.
 
 For example, the log ends at offset 500, and the broker writes the offsets 500 and 501 into two messages. Another
-producer appends three records, so the log ends at 503. The append changes the offsets of the messages to 503 and
-504.
+producer appends three records, so the log ends at 503. The append changes the offsets of the messages to 503 and 504.
 
 The broker converts messages to a record batch in two cases:
-
 - The topic setting `compression.type` requires another codec than the codec of a message.
-
-- The broker has written offsets into compressed messages v0, but another producer's records are appended
-  first and get these offsets. To change the offsets, the broker would have to decompress the messages a
-  second time.
+- The expected offsets in compressed messages v0 are already in use. To change them, the broker would have to decompress
+  the messages a second time.
 
 Source: Kafka's `LogValidator`.
 """

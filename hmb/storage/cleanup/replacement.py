@@ -41,8 +41,9 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
     The caller holds `log.cleanup_lock`. Before the call, the names of the new segment's files end in `.cleaned`.
     This function renames the files.
 
-    Raises OSError if the log still uses the old segments. Raises UnfinishedSwap if the log already uses the new
-    segment, but some files could not be renamed. The broker then renames these files at its next start.
+    Raises OSError if the replacement fails. The log then still uses the old segments. Raises UnfinishedSwap if the
+    log already uses the new segment, but some files could not be renamed. The broker then renames these files at its
+    next start.
     """
     next_offset = log.log_segments.next_offset(old[-1], log.log_end_offset)
     log.log_segments.begin_replacement(old, next_offset)

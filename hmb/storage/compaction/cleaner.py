@@ -290,7 +290,7 @@ class _Failure(NamedTuple):
 class Cleaner:
     """Compacts the logs of a data directory, and begins with the log that has the highest dirty ratio.
 
-    For example, 600 MB of a log are compacted and 400 MB are not (dirty). The dirty ratio is 400 / 1000 = 0.4.
+    The dirty ratio is the number of dirty bytes (not compacted yet), divided by the number of compactable bytes.
     """
 
     def __init__(

@@ -21,16 +21,12 @@ When the log has no such batch any more, the marker stays for another `delete.re
 records. One compaction of a log is a *round*. A round reads the log twice: the first pass finds the last record of each
 key, and the second pass copies the records that stay.
 
-In its first pass, a round of compaction reads the dirty (not yet compacted) records from the last batch to the
-first batch. So when the round finds a key for the first time, it has found the last record with this key. The
-round adds the key to a set, and the offset of this record to a list.
+The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
+time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-The first pass of a compaction reads the dirty (not yet compacted) records. It stores each key, and the offset
-of the last record with this key. The second pass keeps a dirty record if the offset of this record is stored.
-It does not need the keys of dirty records.
-
-A clean (already compacted) record is dropped if its key is stored, because a dirty record has a newer value
-of this key.
+The second pass keeps a dirty record if the list contains the record's offset. It does not need the keys of dirty
+records. It drops a clean record if the set contains the record's key, because a dirty record has a newer value of this
+key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -70,7 +66,7 @@ class OffsetMap:
     The dirty records have the offsets from `begin_offset` to `end_offset` - 1. The caller adds their batches in
     reverse order: the last batch first. The map accepts batches until it uses `max_bytes` of memory.
 
-    If a batch has more than `limit` bytes after decompression, the map stores an error instead of its keys.
+    If a batch has more than `limit` bytes after decompression, the map stores an error instead of the batch's keys.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:

@@ -77,8 +77,8 @@ def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, 
     Return the base offsets of the new segments. The caller must check these segments and rebuild their transaction
     indexes.
 
-    The manifest contains `next_offsets`. A key is the base offset of a new segment. The value is the first offset
-    after the segments that this new segment replaces.
+    `next_offsets` comes from the manifest. It maps the base offset of each new segment to the first offset after the
+    segments that the new segment replaces.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

@@ -6,11 +6,9 @@ For example, an entry of an offset index is the line `offset: 8080 position: 500
 The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
 same content for JSON. The command `hmb dump-log` and the tests use these methods.
 
-The key and the value of a record are bytes. A dump shows a record as a line of text or as JSON. A line
-contains them as UTF-8 text, with a replacement character for bytes that are not UTF-8, as in Kafka.
-
-In JSON, base64 text stands for a key or value that is not UTF-8, so that no byte is lost. Its name is
-`key_base64` or `value_base64`.
+The key and the value of a record are bytes. A line contains them as UTF-8 text, with a replacement character for bytes
+that are not UTF-8, as in Kafka. JSON contains a key or value that is not UTF-8 in base64, so that no byte is lost. The
+name of the field is then `key_base64` or `value_base64`.
 """
 
 from __future__ import annotations
@@ -70,7 +68,8 @@ class DumpOptions:
     index_sanity_check: bool = False  # whether to check indexes only briefly, like a broker that starts
     verify: bool = False
     view: View = View.LINES
-    progress: Callable[[Path, int], None] = lambda _path, _position: None  # called after each batch with its position
+    # The dump calls this function after each batch, with the path of the file and the position of the batch.
+    progress: Callable[[Path, int], None] = lambda _path, _position: None
     decode: Callable[[Record], Decoded] | None = None  # decodes keys and values of internal topics
 
     @property

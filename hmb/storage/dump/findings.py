@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from hmb.storage.dump.entries import Entry
 
-MAX_FINDINGS = 1000  # the most findings of one kind in one file; a compacted log may have millions of gaps
+MAX_FINDINGS = 1000  # the limit for findings of one kind in one file; a compacted log may have millions of gaps
 # With `verify`, the dump shows only the first FEW problems of each kind in each file. One cause can lead to thousands
 # of problems. For example, if the end of the log file is missing, every index entry that points to the missing part is
 # wrong.
@@ -73,7 +73,8 @@ class FindingEntry(Entry):
         return self.finding.is_damage
 
     def line(self) -> str:
-        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # Kafka reverses these pairs
+        # For this finding, Kafka's tool prints the pairs in reverse order.
+        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs
         lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
         if self.more:
             lines.append(f"  and {self.more} more")
@@ -95,7 +96,7 @@ class Findings:
         self._most = most
         self._pairs: dict[tuple[Kind, Path], list[tuple[int, int]]] = {}
         self._more: Counter[tuple[Kind, Path]] = Counter()
-        self.damages = 0  # the number of findings that mean damage
+        self.damages = 0  # the number of findings that show damage
 
     def add(self, kind: Kind, file: Path, one: int, other: int) -> None:
         self.damages += kind.is_damage

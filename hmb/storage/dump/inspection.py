@@ -139,7 +139,7 @@ class SearchStep:
     high: int
     middle: int
     key: int  # the key of the entry halfway between `low` and `high`
-    goes_right: bool  # whether the wanted entry is the middle entry or a later entry
+    goes_right: bool  # True: the wanted entry is at `middle` or after it. False: it is before `middle`.
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ def _properties(lines: Lines, path: Path) -> Iterator[StateLine]:
             entry = DamageEntry(path, position, f"{text!r} is not name=value")
         found[name] = value
         yield StateLine(position, data, entry)
-    is_old = found.get("version") == "0"  # Kafka wrote version 0 before KRaft.
+    is_old = found.get("version") == "0"  # Brokers that use ZooKeeper, not KRaft, write version 0.
     needed = {"version", "broker.id"} if is_old else {"version", "node.id", "cluster.id"}
     yield from _missing(needed - found.keys(), path)
 

@@ -128,7 +128,7 @@ def log_tree(file: BufferedReader, path: Path, options: DumpOptions, _findings: 
 
 
 def _segment(file: BufferedReader, path: Path, options: DumpOptions) -> SegmentNode:
-    """Return the entry for a log file in the tree view. Reads only the headers of the batches."""
+    """Return the entry for a log file in the tree view. Read only the headers of the batches."""
     first_offset = last_offset = None
     batches = records = wrappers = 0
     for found in log_batches(file, path, options):

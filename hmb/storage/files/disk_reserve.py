@@ -10,7 +10,7 @@ offsets that consumers commit.
 
 When the disk becomes full, the broker uses the file `.reserve` in these steps:
 1. A write fails because the disk is full. The broker deletes `.reserve`. If the file had 4 MiB, the broker now has
-   space for 25,000 commits of offsets (150 bytes each).
+   space for more than 25,000 commits of offsets (150 bytes each).
 2. The broker refuses the records of producers, so that only the broker's own writes use this space.
 3. Once a second, the broker checks the free space. If it is at least twice the size of `.reserve`, the broker
    allocates the file again, and accepts records again without a restart.

@@ -7,9 +7,9 @@ Because the number of open files is limited, a segment does not keep its files o
 `VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
 number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
-If too many files are open, the *clock algorithm* closes a file that has no *mark*. Each write sets the mark of
-the file. A read also sets the mark, unless the read had to open the file. So a file that was read only once has
-no mark, and the algorithm closes this file earlier than a file that is used often.
+The *clock algorithm* chooses this file: it takes a file that has no *mark*. Each write sets the mark of the file. A
+read also sets the mark, unless the read had to open the file. So a file that was read only once has no mark, and the
+algorithm closes this file earlier than a file that is used often.
 
 The clock algorithm has its name from a picture: the open files form a circle, and a *hand* moves from file to file, as
 on a clock. If the file at the hand has a mark, the hand removes the mark and moves on. If the file has no mark, the
@@ -18,9 +18,8 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The clock algorithm checks the open files one after another. After the last file, it begins again with the first
-file. If a file has a mark, the algorithm removes the mark, and the next use of the file sets it again. If a
-file has no mark, the algorithm closes the file. A file that is used often therefore stays open.
+After the last file, the hand begins again with the first file. The next use of a file sets its mark again. A file that
+is used often therefore stays open.
 
 It would be more exact to close the file whose last use was the longest time ago. But then each use would have
 to update a sorted list of the files, which is slower than setting a mark.
@@ -199,7 +198,7 @@ class VirtualFile:
         return True
 
 
-@dataclass(slots=True)  # not frozen: to make a frozen object takes three times as long
+@dataclass(slots=True)  # not frozen, because a frozen object takes three times as long to create
 class FileRegion:
     """A part of a log file that a Fetch response contains: `size` bytes from `position` on.
 

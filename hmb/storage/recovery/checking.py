@@ -4,12 +4,9 @@ A power cut can leave an incomplete batch at the end of a file. It can also leav
 system has allocated a block for the file, but has not written the data to it (Kafka 0.7 design, "Log"). A disk
 error can change any byte.
 
-`checked_batch` checks the length and the CRC of a batch. It does not notice a wrong offset or leader epoch,
-because the CRC does not cover these two fields.
-
-The CRC of a batch does not cover the batch's offset (8 bytes). So scanning.py checks that each batch has greater
-offsets than the batch before it. The CRC does not cover the leader epoch (4 bytes) either, but no record depends on the
-leader epoch.
+`checked_batch` checks the length and the CRC of a batch. The CRC does not cover the batch's offset (8 bytes). So
+scanning.py checks that each batch has greater offsets than the batch before it. The CRC does not cover the leader epoch
+(4 bytes) either, but no record depends on the leader epoch.
 
 `next_whole_batch` searches for an intact batch after a damaged batch. No special byte marks the beginning of a
 batch. So the function looks for bytes that could be the header of a batch, and then computes the CRC. If the

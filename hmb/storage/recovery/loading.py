@@ -3,16 +3,15 @@
 After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
 manifest (a list of all segments) shows whether another process has changed a file after the stop (manifest.py).
 
-After a kill or a power cut, the manifest (the broker's list of all segments) does not contain the final size of
-the active segment. The broker therefore checks all batches of this segment (checking.py), and rebuilds the
-segment's indexes.
+After a kill or a power cut, the manifest does not contain the final size of the active segment. The broker
+therefore checks all batches of this segment (checking.py), and rebuilds the segment's indexes.
 
-If Kafka has used the directory, the manifest is missing or out of date, and does not show which segments Kafka
-has changed. After a kill or a power cut, the broker then checks the last segment, and all segments that end
-after the recovery point.
+The *recovery point* of a log is an offset. All records below this offset have been synced to disk. If Kafka has
+used the directory, the manifest is missing or out of date, and does not show which segments Kafka has changed.
+After a kill or a power cut, the broker then checks the last segment, and all segments that end after the
+recovery point.
 
-The *recovery point* of a log is an offset. All records below this offset have been synced to disk. If the
-broker finds damaged bytes, it distinguishes two cases:
+If the broker finds damaged bytes, it distinguishes two cases:
 
 - The bytes *have been on disk*. This is certain in three situations: the broker stopped properly, the bytes are
   below the recovery point, or they are not in the last segment. (A log syncs a segment before it creates the
@@ -25,10 +24,10 @@ broker finds damaged bytes, it distinguishes two cases:
   If intact batches follow, the broker first copies all bytes after the new end to the file
   `<base offset>.log.<position>.cut`.
 
-For example, segment 100 ends at offset 150, and the next log file is segment 300. Either compaction has removed
-the last records of segment 100, or a segment between the two segments is lost. The manifest (a list of all
-segments) shows the cause. If it says that segment 200 follows segment 100, segment 200 is lost. If it says that
-segment 300 follows, no segment is lost.
+A gap between the offsets of two neighboring segments has one of two causes. Either compaction has removed the
+last records of the first segment, or a segment between the two segments is lost. The manifest shows the cause.
+For example, segment 100 ends at offset 150, and the next log file is segment 300. If the manifest says that
+segment 200 follows segment 100, segment 200 is lost. If it says that segment 300 follows, no segment is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
 offset 220 were on disk. The process is killed. When the broker starts again, the effect of damage depends on its
@@ -292,8 +291,8 @@ class _Loading:
         """Append empty batches with the offsets of lost records, so that clients can read past these offsets.
 
         The lost offsets are `first_offset` to `next_offset - 1`. The segment with the index `number` gets the batches,
-        and known ABORT markers. If this segment cannot contain the last lost offset, a new segment gets an empty batch
-        with only this offset.
+        and known ABORT markers. But if this segment cannot contain the last lost offset, the method instead adds a
+        new segment with one empty batch, which has only this offset.
         """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",

@@ -1,16 +1,14 @@
 """Finds damaged batches while the broker runs: it checks a batch that clients read repeatedly.
 
-In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only
-the client notices a batch with a wrong CRC. The client then fetches the same offset again and again. For the
-broker, a repeated fetch of one offset is therefore a sign that a batch may be damaged.
+In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only the
+client notices a batch with a wrong CRC. The client cannot continue, and fetches the same offset again and again.
 
-A client that fetches the same offset again may have found a damaged batch. So the broker checks the first batch
-of the read before it sends the records. The broker also checks that the file contains all bytes of the read. If
-a check fails, the log repairs the segment (repair.py), and reads again.
+The broker therefore counts the reads that begin at each offset. But several consumers can also read the same offset of
+an intact log. So the broker checks the batch at this offset only at read number 2, 4, 8, 16, and so on. A client that
+cannot continue repeats its read, so the broker soon finds the damage.
 
-If a client reads the same offset again and again, the batch at this offset may be damaged. But several consumers can
-also read the same offset of an intact log. So the broker counts the reads at each offset, and checks the batch only at
-read number 2, 4, 8, 16, and so on. A client that cannot continue repeats its read, so the broker soon finds the damage.
+At such a read, the broker checks the first batch before it sends the records. It also checks that the file contains all
+bytes of the read. If a check fails, the log repairs the segment (repair.py), and reads again.
 """
 
 from __future__ import annotations

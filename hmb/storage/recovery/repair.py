@@ -11,17 +11,14 @@ The broker replaces the damaged bytes (the hole) in one of three ways. It tries 
    the format). The broker knows their correct values from the batches before and after the hole, and writes
    them into the damaged batch. If the CRC then matches, no record is lost.
 2. *The marker of a transaction.* Without its marker, a transaction would stay open, or end with the marker of
-   the producer's next transaction. A marker is short, so the broker flips one bit after another until the CRC
-   matches. If the CRC never matches, the transaction index shows which ABORT markers were in the hole.
+   the producer's next transaction. A marker is short, so the broker tries for each bit whether the CRC matches
+   with only this bit flipped. If it never matches, the transaction index shows which ABORT markers were in the hole.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
-The broker replaces damaged bytes (a hole), for example by an empty batch. If the hole is at the end of the
-file, the broker cuts off the hole, and appends the empty batch.
-
-A hole in the middle of the file may have another size than its replacement. All batches after the hole must
-then move. So the broker writes a new segment, and replaces the old segment by it in a swap, as in compaction
-(swap.py).
+If the hole is at the end of the file, the broker cuts off the hole, and appends the replacement. A hole in the
+middle of the file may have another size than its replacement. All batches after the hole must then move. So the
+broker writes a new segment, and replaces the old segment by it in a swap, as in compaction (swap.py).
 
 The broker copies damaged bytes to a `.cut` file in the directory of the segment. After the repair, the segment has no
 damage any more, so the broker logs the damage only once.
@@ -205,8 +202,8 @@ class HoleSearch:
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes (damaged parts) after the first `position` bytes of the segment's file.
 
-        The first `position` bytes are intact, and are not searched. They contain batches up to offset `next_offset -
-        1`. Raises OSError.
+        The first `position` bytes are intact, and are not searched. Their last batch ends at `next_offset - 1`. Raises
+        OSError.
         """
         holes: list[Hole] = []
         windows, limit = self._windows, self.synced.synced_to

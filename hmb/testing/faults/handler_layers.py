@@ -1,17 +1,16 @@
 """Wrappers around a broker's handlers. A test adds and removes wrappers while the broker runs.
 
-Two modules put wrappers around handlers:
+The broker's dispatcher looks up the handler of each API in a table. A test can replace a handler in this table
+with a *wrapper*: a function that receives each request, and may call the original handler. For an API without a
+wrapper, the table still contains the original handler, so requests of this API are as fast as before.
 
-- `requests.py` in this folder adds wrappers that simulate faults. For example, a wrapper answers with an error.
-- `hmb/testing/request_record.py` adds wrappers that record each request and its response.
+Two modules add wrappers:
+- `requests.py` in this folder simulates faults. For example, its wrapper answers a request with an error.
+- `hmb/testing/request_record.py` records each request and its response.
 
 A handler can have two wrappers. The inner wrapper simulates faults. The outer wrapper stores each response as
 the client receives it, even if a simulated fault has changed the response:
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
-
-The broker's dispatcher looks up the handler of each API in a table. A test can replace a handler in this table
-with a *wrapper*: a function that receives each request, and may call the original handler. For an API without a
-wrapper, the table still contains the original handler, so requests of this API are as fast as before.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ from hmb.testing.faults.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.faults.names import api_key, error_code
 
 LOGGER = logging.getLogger(__name__)
-MESSAGE = "a fault of the test"  # in each response that has a field for the text of the error
+MESSAGE = "a fault of the test"  # the text in each response that has a field for an error message
 
 
 @dataclass(slots=True, eq=False)

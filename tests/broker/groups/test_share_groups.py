@@ -82,7 +82,7 @@ def write(ask: Asker, *sizes: int, **options: Any) -> None:
 
 
 class Member:
-    """A member of the group with a share session."""
+    """A member of the share group. The member has a share session with the broker."""
 
     def __init__(self, ask: Asker, name: str = MEMBER) -> None:
         self.ask, self.name, self.epoch = ask, name, 0

@@ -23,7 +23,11 @@ UNCOMMITTED, COMMITTED = 0, 1
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Return a log: offsets 0 and 1 are aborted, 3 is committed, 5 and 6 belong to an open transaction, 7 to none."""
+    """Return a log with aborted, committed and open transactions.
+
+    The records at offsets 0 and 1 are aborted, and the record at offset 3 is committed. The records at offsets 5 and 6
+    belong to an open transaction. The record at offset 7 belongs to no transaction.
+    """
     # The records' timestamps are very old, so a shorter time would roll the log.
     log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]
     one, other = Writer(log, 1), Writer(log, 2)

@@ -24,7 +24,7 @@ COUNT = itertools.count()
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """Return a new topic with three partitions, of which the first two contain records.
+    """Create a topic with three partitions, and return its name. The first two partitions contain records.
 
     Partition 0 has ten records (timestamps 1000, 1001 ... ms), and partition 1 has five.
     """

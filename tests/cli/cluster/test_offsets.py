@@ -11,7 +11,7 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture(scope="module")
 def topic(servers: str) -> str:
-    """Return a topic with ten records in partition 0 (timestamps 1000, 1001 ... ms).
+    """Create a topic, and return its name. Partition 0 has ten records (timestamps 1000, 1001 ... ms).
 
     The first two of these records are deleted.
     """

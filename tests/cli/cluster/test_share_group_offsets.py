@@ -16,7 +16,7 @@ COUNT = itertools.count()
 
 @pytest.fixture
 def topic(servers: str) -> str:
-    """Return a new topic. Its partition 0 has ten records, with the timestamps 1000, 1001 ... 1009 ms."""
+    """Create a topic, and return its name. Partition 0 has ten records, with the timestamps 1000, 1001 ... 1009 ms."""
     name = f"queue-{next(COUNT)}"
     with hmb.Producer(servers) as producer:
         for number in range(10):
@@ -26,7 +26,7 @@ def topic(servers: str) -> str:
 
 @pytest.fixture
 def group(servers: str, run: Hmb, topic: str) -> str:
-    """Return a share group without members that has accepted the first four records of the topic."""
+    """Return the name of a share group. Its only member has accepted the first four records of the topic, and left."""
     name = f"share-{next(COUNT)}"
     with Admin(servers) as admin:
         admin.alter_configs(ConfigResource(ResourceType.GROUP, name), set={"share.auto.offset.reset": "earliest"})

@@ -11,7 +11,7 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture
 def group(servers: str) -> str:
-    """Create the topic "work" with ten records, and a group that begins with the oldest record. Return the group."""
+    """Create the topic "work" with ten records, and a group that begins with the oldest. Return the group's name."""
     with hmb.Producer(servers) as producer:
         for number in range(10):
             producer.send("work", b"%d" % number, partition=0)

@@ -16,7 +16,7 @@ def listed(run: Hmb, servers: str, *options: str) -> list[tuple[object, ...]]:
 
 @pytest.fixture(autouse=True)
 def no_quotas(run: Hmb, servers: str) -> None:
-    """Delete the quotas of the test before this one."""
+    """Delete all quotas that earlier tests have set."""
     for user, client_id, ip in {row[:3] for row in listed(run, servers)}:
         names = (("user", "user", user), ("client-id", "client", client_id), ("ip", "ip", ip))
         options = [

@@ -32,7 +32,7 @@ ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))
 
 @pytest.fixture(scope="module")
 def admin(servers: str) -> Iterator[Admin]:
-    """Yield the admin of a broker with the topic t.
+    """Yield an `Admin` for a broker that has the topic t.
 
     Partition 0 has ten records with the timestamps 1000, 1001, ... ms, and partition 1 has five.
     """
@@ -157,9 +157,9 @@ def test_an_offset_that_was_never_committed_cannot_be_shifted(admin: Admin) -> N
 
 
 class Coordinators:
-    """Two brokers.
+    """Two brokers, of which the first one loses the role of the group's coordinator.
 
-    The first broker claims to be the group's coordinator. Later it names the second broker as the coordinator.
+    At first, this broker claims to be the coordinator. Later it names the second broker as the coordinator.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ def test_a_coordinator_that_has_moved_is_found() -> None:
 
 
 def old_broker(request: Request, version: int) -> Response:
-    """Answer as Kafka 0.10 does.
+    """Answer a request as a broker of Kafka 0.10 does.
 
     A request removes only one member, an unknown group has the state Dead, and instance ids do not exist.
     """

@@ -126,7 +126,7 @@ class ConsumerCoordinator:
             self.pass_time()
 
     def answer_to(self, call: WaitingCall) -> Any | None:
-        raise AssertionError("nobody waits in such a group")
+        raise AssertionError("in a KIP-848 group, no request waits for its response")
 
     def pass_time(self) -> None:
         self._group.tick(self.now)
@@ -275,7 +275,7 @@ class World:
                 self.check()
             if self.is_shared_out():
                 return
-        raise AssertionError("it does not come to rest")
+        raise AssertionError("the group does not become stable")
 
     def is_shared_out(self) -> bool:
         every = [

@@ -1,4 +1,4 @@
-"""Moves committed offsets from Kafka 4.3.0 to HMB and back, in the data directory."""
+"""Kafka 4.3.0 writes committed offsets to a data directory. HMB opens this directory, and then Kafka opens it again."""
 
 from __future__ import annotations
 

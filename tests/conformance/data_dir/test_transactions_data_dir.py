@@ -1,6 +1,6 @@
-"""Moves transactions from Kafka 4.3.0 to HMB and back, in the data directory.
+"""Kafka 4.3.0 writes transactions to a data directory. HMB opens this directory, and then Kafka opens it again.
 
-Producer ids, producer epochs and open transactions must survive each move.
+Each broker must find the producer ids, the producer epochs and the open transactions of the previous broker.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from hmb.bench import peers
 from tests.conformance.java_clients import QUICK_START
 
 PROGRAM = Path(__file__).with_name("Tools.java")
-HELD_BACK = "Tools$Left\n"  # the output of a tool whose exit was prevented
+# Tools.java raises `Tools$Left` when a tool wants to end the JVM. Some tools print the name of this exception.
+HELD_BACK = "Tools$Left\n"
 TOOLS = {
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
@@ -86,7 +87,7 @@ class ShellTools:
                 return Result(int(line[3:]), "".join(lines))
             if line != HELD_BACK:
                 lines.append(line)
-        raise AssertionError(f"{tool} took the JVM along: {''.join(lines)[-2000:]}")
+        raise AssertionError(f"{tool} ended the JVM: {''.join(lines)[-2000:]}")
 
     def __call__(self, tool: str, *arguments: str) -> Result:
         """Run a tool. Fail if its exit code is not 0."""

@@ -26,7 +26,7 @@ def new_id() -> int:
 
 
 def no_id() -> int:
-    raise AssertionError("no new id is wanted")
+    raise AssertionError("the transaction must not request a new producer id")
 
 
 def started(version: int = OLD) -> Transaction:

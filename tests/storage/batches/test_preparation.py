@@ -199,7 +199,7 @@ def test_a_header_may_not_be_newer_than_its_records(log_at_now: LogAtNow) -> Non
 
 def test_a_batch_in_range_is_not_opened(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(*_: object) -> bytes:
-        raise AssertionError("it was")
+        raise AssertionError("the broker decompressed the batch")
 
     monkeypatch.setattr(RecordBatch, "uncompressed", opened)
     log_at_now(compression_type="gzip").append(RecordBatch.parse(encode_batch(at(0, LATEST), codec=Codec.GZIP)))

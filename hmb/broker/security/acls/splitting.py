@@ -16,10 +16,9 @@ The module `refusal` creates the response to the part of the request that the br
 Limits: a test can simulate a fault of a single partition (hmb/testing/faults). The test cannot do this for
 Metadata requests, because these requests name topics, but no partitions.
 
-A test can simulate a fault of one partition (hmb/testing/faults). This module must then find the partition in each
-Fetch request. But in a fetch session (KIP-227), a Fetch request names only the partitions that have changed. While
-a client has a simulated fault of this kind, the broker therefore uses no fetch session with the client. The client
-then names all its partitions in each request.
+For a fault in Fetch, this module must find the partition in each Fetch request. But in a fetch session (KIP-227), a
+Fetch request names only the partitions that have changed. While a client has a simulated fault of this kind, the
+broker therefore uses no fetch session with the client. The client then names all its partitions in each request.
 """
 
 from __future__ import annotations

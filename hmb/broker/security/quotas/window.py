@@ -7,22 +7,19 @@ no lock, no thread and no clock.
 counts bytes in *samples* of one second (`quota.window.size.seconds`), and keeps the last 11 samples
 (`quota.window.num`). A client can therefore send a short burst without a delay.
 
-The samples of a sliding window cover at least 10 s. For example, they cover 10.5 s and contain 15,000 bytes,
-and the quota is 1,000 bytes/s. At this rate, 15,000 bytes take 15 s. The client must wait for 15 s - 10.5 s =
-4.5 s, the *throttle time*:
+The *throttle time* is the time for which a client must wait:
     throttle time = sum of the samples / quota - time that the samples cover
+The samples cover at least 10 s. For example, they cover 10.5 s and contain 15,000 bytes, and the quota is 1,000
+bytes/s. At this rate, 15,000 bytes take 15 s. The client must wait for 15 s - 10.5 s = 4.5 s.
 
 *The bucket of tokens.* A bucket of tokens limits the creation and the deletion of partitions (KIP-599). Each
-created or deleted partition takes one token, and the bucket gets new tokens at the rate of the quota. So on average,
-the client cannot exceed its quota.
+created or deleted partition takes one token, and the bucket gets new tokens at the rate of the quota. A client may
+take more tokens than the bucket contains. The client then has to wait until the number of tokens is no longer
+negative. So on average, the client cannot exceed its quota.
 
 A sliding window is not suitable for partitions. For example, the quota is 10 partitions/s, and a client creates a
 topic with 1,000 partitions. At this quota, 1,000 partitions take 100 s. But a sliding window of 11 s would forget
 the request after 11 s, and the client could then create 1,000 more partitions.
-
-A bucket contains tokens, and each created or deleted partition takes one token. A client may take more tokens than the
-bucket contains. The client then has to wait until the number of tokens is no longer negative. The bucket gets new
-tokens at the rate of the quota.
 
 Source: KIP-13, KIP-124, KIP-599; the arithmetic of Kafka's classes `Rate`, `SampledStat` and `TokenBucket`.
 """

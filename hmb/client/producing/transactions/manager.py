@@ -262,7 +262,7 @@ class TransactionManager(AtLeastOnce):
         times = (self._retry_for, self._retry_backoff)
         coordinator = CoordinatorConnection(self._cluster, CoordinatorType.GROUP, group.group_id)
         self._group_coordinator = coordinator
-        if self._is_closed:  # Another thread may have called `close` before it could see this coordinator.
+        if self._is_closed:  # Another thread may have called `close` before `_group_coordinator` was set.
             coordinator.interrupt()
         try:
             coordinator.ask(TxnOffsetCommitRequest, its.commit[-1], commit, requests.error_codes_of_offsets, *times)

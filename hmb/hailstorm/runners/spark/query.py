@@ -1,10 +1,8 @@
 """Runs a topology on Spark: `on_spark` translates the topology into queries of Structured Streaming.
 
-Some topics are too large for one machine. Spark runs the same topology on a cluster, and replaces two parts:
-
-- Spark's checkpoint replaces the snapshots of Hailstorm.
-- Spark's driver, the process that controls a query, replaces Hailstorm's negotiator, which controls the
-  snapshots.
+Some topics are too large for one machine. Spark runs a topology on a cluster, and replaces two parts of Hailstorm:
+- Spark's checkpoint replaces the snapshots.
+- Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
 The user does not change the functions of the topology. If no records are late, the states stay the same, too.
 They are commutative monoids, so the order in which Spark merges the tuples does not matter.

@@ -7,9 +7,9 @@ order of their arrival. The mailbox holds at most CAPACITY `Payloads` objects.
 processors, for example to begin a snapshot. A `SaveNotice` reports that a save of the processor's state has
 ended. The processor takes notices before payloads, so a command never waits for the payloads in the mailbox.
 
-A mailbox needs no limit for notices, because only a few can wait in it. A new command (master state) replaces
-an older command in the mailbox. All other notices report that a save of the processor's state has ended. A
-processor has at most one save in progress, unless the topology restarts during a save.
+A mailbox needs no limit for notices, because only a few can wait in it. A new master state replaces an older
+one in the mailbox. Each save causes one `SaveNotice`, and a processor has at most one save in progress, unless
+the topology restarts during a save.
 """
 
 from __future__ import annotations
