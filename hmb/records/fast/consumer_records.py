@@ -21,6 +21,7 @@ from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.plain import (
+    AFTER_SECOND,
     END_AFTER_ONE,
     END_AFTER_TWO,
     MAX_PLAIN_TIMESTAMP,
@@ -31,6 +32,10 @@ from hmb.records.fast.plain import (
 from hmb.records.reading import Batch
 from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
+
+# The greatest offset delta, in zigzag form, whose varint has three bytes. The fast decoder reads at most three bytes of
+# an offset delta. If a varint has four bytes, the decoder computes a number above this limit, and raises NotPlainError.
+MAX_PLAIN_DELTA = (1 << 21) - 1
 
 AddRecord = Callable[[ConsumerRecord], None]
 
@@ -60,14 +65,15 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
     Raises NotPlainError, IndexError or VarintError if a record is damaged, or if a number in a record is too long
     or too large for this decoder. The caller must then decode the batch with a slower decoder.
     """
-    base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
+    base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
+    last_delta = min(batch.last_offset_delta << 1, MAX_PLAIN_DELTA)
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
-        if (size := data[start]) < 0x80:  # If the length has 3 bytes, `end` is wrong, which raises NotPlainError below.
+        if (size := data[start]) < 0x80:  # True if the length of the record is encoded in one byte.
             end, position = start + END_AFTER_ONE[size], start + 2  # + 2 skips the length and the attributes.
         else:
-            end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
+            end, position = start + END_AFTER_TWO[size] + AFTER_SECOND[data[start + 1]], start + 3
         if (step := data[position]) >= 0x80:
             step, position = step + (data[position + 1] << 7) - 0x80, position + 1
             if step >= 0x4000:

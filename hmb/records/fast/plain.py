@@ -29,6 +29,9 @@ END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(1
 # encoded as 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and 100 bytes
 # after it.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
+# For each possible second byte B of a length, the product 64 * B. If B has its highest bit set, the length has a third
+# byte, which the decoder does not read. For such a B, the table contains NEVER.
+AFTER_SECOND = tuple(NEVER if byte & 0x80 else byte << 6 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits
 

@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, parse_batch
+from hmb.records.batch import RECORD_BATCH_OVERHEAD, assemble
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.reading import Batch
+from hmb.records.varint import VARINTS
 from tests.records.record_strategies import record_lists
 
 NOW = 1_700_000_000_000
@@ -28,7 +30,10 @@ records = st.lists(
 
 
 def readable_decoder(batch: Batch) -> list[ConsumerRecord] | str:
-    """Return the records that the readable decoder finds in a batch, or the text of its error."""
+    """Decode a batch with its method `records`, and return the records or the text of the error.
+
+    The code of this method is easier to read than the code of the fast decoder, but slower.
+    """
     try:
         return [
             ConsumerRecord("t", 3, it.offset, it.timestamp, it.timestamp_type, it.key, it.value, it.headers)
@@ -78,6 +83,33 @@ def test_both_decoders_find_the_same_damage(given_: list[Record], data: st.DataO
             place = data.draw(st.integers(21, min(len(encoded) - 1, 200)) | st.integers(21, len(encoded) - 1))
             encoded[place] = data.draw(st.integers(0, 255))
     batch = RecordBatch.parse(bytes(encoded))
+    assert fast_decoder(batch) == readable_decoder(batch)
+
+
+def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
+    """A damaged record whose length has three bytes is found, even if the bytes also fit a length of two bytes.
+
+    If a decoder reads only two bytes of the length, each later field begins one byte too early, and the batch then
+    seems to consist of two intact records.
+    """
+    first = bytes(3) + VARINTS[8190] + bytes(8190) + bytes([0, 12])  # The last byte claims six headers.
+    second = bytes([10, 0, 0, 1, 1, 0])
+    header = encode_batch([Record(timestamp=NOW), Record(timestamp=NOW)])[21:RECORD_BATCH_OVERHEAD]
+    batch = RecordBatch.parse(assemble(0, -1, header, VARINTS[len(first)] + first + second))
+    assert "cannot be read" in str(readable_decoder(batch))
+    assert fast_decoder(batch) == readable_decoder(batch)
+
+
+def test_an_offset_delta_of_four_bytes_is_not_read_as_three_bytes() -> None:
+    """A record without a number of headers is found, even if its bytes also fit an offset delta of three bytes.
+
+    A decoder that reads only three bytes of the offset delta takes the fourth byte, 1, for the length of the key.
+    """
+    header = bytearray(encode_batch([Record(timestamp=NOW)])[21:RECORD_BATCH_OVERHEAD])
+    header[2:6] = (1 << 20).to_bytes(4)  # the last offset delta of the batch
+    record = bytes(2) + VARINTS[1 << 20] + bytes([1, 0])  # no key, and an empty value
+    batch = RecordBatch.parse(assemble(0, -1, bytes(header), VARINTS[len(record)] + record))
+    assert "cannot be read" in str(readable_decoder(batch))
     assert fast_decoder(batch) == readable_decoder(batch)
 
 
