@@ -42,7 +42,11 @@ def many_topics() -> BrokerState:
 
 @contextmanager
 def page_of(current: Callable[[], BrokerState], pace: Pace = OWN_PACE) -> Iterator[ChromiumTab]:
-    """Show the page of a state in Chromium. The feed calls `current` again and again."""
+    """Open the monitoring page in Chromium, and yield the browser tab.
+
+    The function `current` returns the state of a broker. The page's server calls this function several times a second,
+    and the page shows the newest state.
+    """
     server = HttpServer("127.0.0.1", 0)
     routes = PageRoutes(server, current, pace)
     server.start()
@@ -76,9 +80,10 @@ def test_the_page_shows_the_first_topics_and_finds_each_one(tab: ChromiumTab) ->
 
 
 class ChangingState:
-    """A state in which, with each call, ten events happen and ten clients connect in place of ten others.
+    """A simulated broker. Each call of the object returns the next state of this broker.
 
-    While `is_still` is true, nothing happens, and the state stays as it is.
+    In the next state, ten events are added, and ten new clients replace the ten connected clients. While the attribute
+    `is_still` is true, each call returns the same state.
     """
 
     EVENTS, NEW_EVENTS, CLIENTS = 100, 10, 10
@@ -117,7 +122,8 @@ def size_of(tab: ChromiumTab) -> tuple[int, int]:
 def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
     """The page gets more than 450 changes between the two measurements of its size.
 
-    While the page is paused, the newest 400 changes wait.
+    While the page is paused, the newest 400 changes wait. The page is paused once before the first measurement, because
+    the browser then compiles the functions for this case, and keeps the compiled code.
     """
     with hmb.Broker() as broker:
         broker.create_topic("orders")
@@ -126,15 +132,21 @@ def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
         for view in ("clients", "events"):
             tab.go(view)
         until(lambda: current.calls > 50, "changes of the state", pause=0.1)
+        pause_until_changes_are_dropped(tab, current)
         before = size_when_still(tab, current)
-        tab.run("document.getElementById('pause').click()")
-        until(lambda: "400 changes wait" in tab.text("#connection"), "400 changes that wait", pause=0.1)
-        now = current.calls
-        until(lambda: current.calls > now + 50, "more changes than the page keeps", pause=0.1)
-        assert "400 changes wait" in tab.text("#connection")
-        tab.run("document.getElementById('pause').click()")
+        pause_until_changes_are_dropped(tab, current)
         after = size_when_still(tab, current)
-        assert after[0] == before[0] and after[1] < before[1] + 1_000_000, (before, after)
+        assert after[0] == before[0] and after[1] < before[1] + 500_000, (before, after)
+
+
+def pause_until_changes_are_dropped(tab: ChromiumTab, current: ChangingState) -> None:
+    """Pause the page until more changes have arrived than it keeps, and then continue."""
+    tab.run("document.getElementById('pause').click()")
+    until(lambda: "400 changes wait" in tab.text("#connection"), "400 changes that wait", pause=0.1)
+    now = current.calls
+    until(lambda: current.calls > now + 50, "more changes than the page keeps", pause=0.1)
+    assert "400 changes wait" in tab.text("#connection")
+    tab.run("document.getElementById('pause').click()")
 
 
 def size_when_still(tab: ChromiumTab, current: ChangingState) -> tuple[int, int]:
