@@ -103,11 +103,6 @@ class RateWindow:
         time_at_quota = sum(sample.total for sample in self.samples) / quota * 1000
         return max(0, round(time_at_quota - self._covered_ms(now_ms)))
 
-    def is_empty(self, now_ms: int) -> bool:
-        """Return whether the window has forgotten all values."""
-        self._forget(now_ms)
-        return not self.samples
-
     def _covered_ms(self, now_ms: int) -> int:
         """Return the covered time: the time (ms) that the samples of the window cover.
 
@@ -161,9 +156,6 @@ class TokenBucket:
         new tokens per second.
         """
         return max(0, round(-self._available(quota, now_ms) / quota * 1000))
-
-    def is_full(self, quota: float, now_ms: int) -> bool:
-        return self._available(quota, now_ms) >= self._most(quota)
 
     def _available(self, quota: float, now_ms: int) -> float:
         if self.tokens is None:
