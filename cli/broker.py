@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from hmb.storage.clock import BrokerClock
     from hmb.testing.faults.control import ControlPort
 
-WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
+WATCH_SECONDS = 0.1  # While the broker starts, it checks for a stop signal at this interval (in seconds).
 # Python runs only one thread at a time: the thread that holds the interpreter lock. When another thread has waited for
 # this lock for SWITCH_INTERVAL seconds, the running thread must release the lock. In a broker, a thread rarely waits so
 # long: the running thread makes a system call after about 0.1 ms, and releases the lock before the call.
@@ -67,13 +67,15 @@ LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level wit
 )
 @click.option("--config", type=NewPath(), help="A server.properties file, in the format of Kafka's brokers.")
 @click.option(
-    "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting, by Kafka's name."
+    "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE",
+    help="A setting of the broker, with the same name as in Kafka.",
 )
 @click.option(
     "--allow-unauthenticated", is_flag=True, help="Serve other computers, even on a listener that asks for no login."
 )
 @click.option(
-    "--faults", type=NewPath(), help="A YAML file with faults to simulate in a test. Also opens a control port."
+    "--faults", type=NewPath(),
+    help="A YAML file with faults to simulate in a test. With this option, the broker also opens a control port.",
 )
 @click.option(
     "--embedded", is_flag=True, help="For a test that starts this broker: print JSON, and stop when the test ends."
@@ -222,7 +224,8 @@ def run(
     sys.setswitchinterval(SWITCH_INTERVAL)
     use_one_arena()
     stop_signals = STOP_SIGNALS
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker runs on without its terminal.
+    # `nohup` makes the broker ignore SIGHUP. The broker then continues to run after its terminal is closed.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
     # A blocked signal waits until sigwait() below receives it. Block the signals here, before any thread starts. Each
     # new thread then blocks the same signals. Do not use a signal handler that sets an Event. Python could run the

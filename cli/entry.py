@@ -17,7 +17,7 @@ import _signal  # type: ignore[import-not-found]
 def run() -> None:
     """Run the command line with the arguments of this process, and end the process."""
     before = _signal.getsignal(_signal.SIGINT)
-    is_ignored = before is not _signal.default_int_handler  # A shell lets a command in the background ignore SIGINT.
+    is_ignored = before is not _signal.default_int_handler  # A shell can make a background command ignore SIGINT.
     if not is_ignored:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from .main import main

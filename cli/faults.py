@@ -57,7 +57,7 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
     "--takes-effect", is_flag=True, default=None,
     help="With --error: handle the request, and respond with the error anyway.",
 )
-@click.option("--delay", type=float, help="Wait this time (seconds) before the request is handled.")
+@click.option("--delay", type=float, help="The delay (seconds) before the broker handles the request.")
 @click.option("--drop", is_flag=True, default=None, help="Send no response.")
 @click.option(
     "--cut", type=click.Choice(CUTS), help="Close the connection before or after handling the request."
@@ -71,8 +71,8 @@ def add(address: str, token: str, **fault: Any) -> None:
 
 @command.command()
 @click.argument("kind", type=click.Choice(DISK_FAULT_KINDS))
-@click.option("--topic", help="Change only the access to files of this topic.")
-@click.option("--seconds", type=float, help="With slow: wait this time (seconds) before each write and each sync.")
+@click.option("--topic", help="Apply the fault only to the log files of this topic.")
+@click.option("--seconds", type=float, help="Only for a slow disk: the delay (seconds) of each write and each sync.")
 @_port_options
 def disk(address: str, token: str, kind: str, **fault: Any) -> None:
     """Simulate a disk that is full, fails or is slow, until `hmb faults clear`."""

@@ -28,7 +28,8 @@ def command() -> None:
 def name_of_profile(text: str) -> str:
     """Return the text if it can be the name of a profile. Otherwise, raise click.BadParameter."""
     if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
-        raise click.BadParameter(f"{text!r} is not a profile's name: letters, digits, '.', '_' and '-'")
+        allowed = "a name can contain letters, digits, '.', '_' and '-'"
+        raise click.BadParameter(f"{text!r} is not a profile's name; {allowed}")
     return text
 
 
@@ -48,7 +49,7 @@ def _name_argument(**options: object) -> Callable[..., Callable[..., None]]:
 )
 @click.option(
     "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE",
-    help="A setting of the client, by Kafka's name.",
+    help="A setting of the client. NAME is the name that Kafka uses, for example security.protocol.",
 )
 def create(name: str, address: str | None, settings: tuple[tuple[str, str], ...]) -> None:
     """Create the profile NAME, and make it the current profile. A profile that already has this NAME is replaced."""

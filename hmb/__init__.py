@@ -41,7 +41,7 @@ them. Read the files in the order of the list. Together they have at most 3,000 
  7. `storage/recovery/scanning.py` recovers a log after a crash: it finds the end of the intact batches
  8. `broker/network/connection.py` serves a connection: one thread reads requests and sends responses
  9. `broker/dispatch.py` decodes a request, calls the handler of the request's API, and encodes the response
-10. `broker/handlers/produce.py` handles Produce: it appends batches to logs, and responds after the sync
+10. `broker/handlers/produce.py` handles Produce: it appends batches to logs; with acks=all, it responds after the sync
 11. `broker/handlers/fetch.py` handles Fetch: it returns regions of files, and waits for new records
 12. `coordinator/classic/states.py` contains the states of a consumer group, as a table that the coordinator uses
 13. `coordinator/classic/rebalance.py` runs a rebalance: members join, and the group leader assigns partitions

@@ -33,7 +33,7 @@ OFFSET_NAMES: tuple[OffsetName, ...] = get_args(OffsetName)
 IsolationLevelName = Literal["read_uncommitted", "read_committed"]  # `ISOLATION_LEVELS` contains their numbers
 ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
-Cut = Literal["before", "after"]  # when a simulated fault closes the connection of a request
+Cut = Literal["before", "after"]  # a simulated fault closes the connection before or after the broker handles a request
 CUTS: tuple[Cut, ...] = get_args(Cut)
 DiskFaultKind = Literal["full", "failing", "slow"]  # the simulated faults of a disk
 DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
@@ -41,8 +41,9 @@ DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
 # A session of Hailstorm's registry ends if no heartbeat arrives for this time (seconds). The time is long enough for a
 # busy process, which may send its heartbeats late.
 REGISTRY_SESSION_TIMEOUT = 5.0
-GRACE_PERIOD = 1.0  # seconds between two snapshots of Hailstorm
-BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"  # the end of such a message
+GRACE_PERIOD = 1.0  # Hailstorm lets data flow for this many seconds between two snapshots of a topology
+# HMB adds this text to a message about an unexpected exception.
+BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it
 
 # The names of the SCRAM mechanisms (hmb/security/scram.py).

@@ -76,7 +76,7 @@ def check_unit(name: str, value: str) -> None:
     """
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):
-        raise ValueError(f"has an unknown unit; known units: {units}")
+        raise ValueError(f"the value has an unknown unit; known units: {units}")
 
 
 def is_time(name: str) -> bool:

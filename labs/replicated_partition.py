@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-MAX_LAG = 6  # A follower leaves the ISR if it has not had the leader's whole log for more than this number of steps.
+# A follower leaves the ISR if more than MAX_LAG steps have passed since it last fetched all missing records.
+MAX_LAG = 6
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 
 
@@ -66,7 +67,7 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # For each replica, the last step at which its log contained all records of the leader.
+    # For each follower, the step of its last fetch that completed its log. For the leader, the current step.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)

@@ -1,7 +1,8 @@
-"""A recorder for tests and drawings: the order in which the threads of a broker take its locks.
+"""Records the order in which the threads of a broker take locks, for tests and drawings.
 
-`recorded_order` replaces `threading.Lock` and `threading.Condition` by classes that record. From then on, each lock
-that the code of `hmb` creates gets a name: its file and its attribute, for example ("storage/log.py", "_lock").
+The function `recorded_order` replaces `threading.Lock` and `threading.Condition`. After this call, each new lock of
+`hmb` records when a thread takes or releases the lock. The name of a lock consists of a file and an attribute, for
+example ("storage/log.py", "_lock").
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class LockEvent(NamedTuple):
 class LockOrder:
     """The locks that threads have taken.
 
-    - `pairs` contains each pair of locks that one thread has held at the same time, the first one taken first.
-    - `events` contains each lock that was taken or released, in the order of time.
+    - `pairs` contains the pair (A, B) if a thread has taken lock B while the thread held lock A.
+    - `events` contains an event for each time at which a thread took or released a lock, in the order of time.
     """
 
     def __init__(self) -> None:
@@ -87,7 +88,10 @@ class RecordedLock:
 
 
 def _name(frame: FrameType) -> Name | None:
-    """Return the name of the lock that the code of `frame` creates, or None outside of `hmb`."""
+    """Return the name of the lock that the line of code in `frame` creates: the file and the attribute.
+
+    Return None if the line does not belong to `hmb`, or if it does not assign the lock to an attribute.
+    """
     file = Path(frame.f_code.co_filename)
     found = ATTRIBUTE.match(linecache.getline(str(file), frame.f_lineno))
     return (file.relative_to(HMB).as_posix(), found[1]) if found and HMB in file.parents else None
@@ -124,8 +128,8 @@ def _with_recorded(
 ) -> Callable[..., None]:
     """Return a constructor that calls `init`, and then replaces the lock of the new object by a recorded lock.
 
-    The object belongs to a dataclass, whose field creates the lock with the default factory `threading.Lock`. A test
-    cannot replace this factory, so it replaces the constructor.
+    The object is an instance of a dataclass. Its class stored the original `threading.Lock` as the default factory of
+    a field. A later change of `threading.Lock` has no effect on this class, so the test replaces the constructor.
     """
 
     def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:

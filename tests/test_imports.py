@@ -1,4 +1,4 @@
-"""Tests that folders import each other in one direction only.
+"""Tests that no two folders of `hmb` import each other.
 
 For example, `broker` imports `storage`, so `storage` must not import `broker`. A reader can therefore understand
 `storage` without `broker`.

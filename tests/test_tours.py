@@ -104,9 +104,9 @@ def methods(path: Path) -> Iterator[str]:
 
 
 def test_the_files_and_methods_between_the_steps_exist() -> None:
-    """Each file and method that the docstring of `hmb` names exists.
+    """All files and methods in the docstring of `hmb` exist.
 
-    The docstring names a file by its path, or by the end of its path.
+    The docstring refers to a file by the file's path, or by the end of this path.
     """
     text = hmb.__doc__ or ""
     paths = list(ROOT.rglob("*.py"))

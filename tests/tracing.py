@@ -1,4 +1,7 @@
-"""Records the calls of HMB's functions while a broker and clients run in this process, for the tests of tours."""
+"""Records which functions of HMB are called while a broker and clients run in this process.
+
+The tests of tours need these calls. A tour is a list of the functions that handle one kind of request.
+"""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class LoadMember:
             if joined.error_code == 0:
                 return joined
             if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                await asyncio.sleep(0.1)  # The coordinator still creates its topic, or loads its groups.
+                await asyncio.sleep(0.1)  # The coordinator is still creating its internal topic or loading its groups.
 
     async def _send(self, request: Request, expected: type[Expected]) -> Expected:
         parts = self._protocol.request(request, VERSIONS[type(request)])

@@ -1,4 +1,4 @@
-"""HMB's performance producer: a program that sends messages as fast as it can, with the options of Kafka's tool.
+r"""HMB's performance producer: a program that sends messages as fast as it can, with the options of Kafka's tool.
 
 This command is an example:
     python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \

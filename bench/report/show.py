@@ -18,7 +18,8 @@ def command(files: tuple[Path, ...]) -> None:
     FILES are files of results. Without FILES, the command reads the newest run of each benchmark in hmb-bench/. If
     this folder contains no runs, the command reads the newest published runs.
 
-    Runs on different machines are in separate tables. So are full runs and shorter runs (`--scale 0.1`).
+    Runs on different machines are in separate tables. Full runs and shorter runs (`--scale 0.1`) are also in separate
+    tables.
     """
     for origin, samples in by_origin(files).items():
         click.echo(f"{origin.suite}: {origin}")

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROUNDS_FOR_VERDICT = 5
-Cells = dict[str, dict[str, list[Sample]]]  # cell -> contestant -> runs
+Cells = dict[str, dict[str, list[Sample]]]  # cell (a task) -> contestant (for example a broker) -> its runs
 
 
 @dataclass(frozen=True)
 class Column:
     """A number that a benchmark measures, for example records/s. It has a column in a table and a panel in a chart."""
 
-    key: str  # the name of the figure in a sample
+    key: str  # the name of the measured number in the dict `Sample.figures`
     label: str  # the heading of the column, with the unit
     scale: float = 1.0  # The measured number is multiplied by this factor, for example by 1e6 for microseconds.
     per: str = ""  # The measured number is divided by the parameter with this name; "" means no division.

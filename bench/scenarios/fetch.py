@@ -39,7 +39,7 @@ from .. import peers
 from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..report.view import Column, SampleView
 
-SLICES = 4  # A run has four parts. In each part, the client sends full fetches, and then fetches in a session.
+SLICES = 4  # A run has four parts. Each part first measures fetches without a session, then fetches in a session.
 FETCHES_PER_LOOK = 20  # The client looks at the clock only after this number of fetches.
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"

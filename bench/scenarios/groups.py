@@ -151,9 +151,14 @@ async def _await_all(members: Sequence[LoadMember], since: float) -> None:
     help="Number of groups. Two of them are large.",
 )
 @click.option("--members", type=POSITIVE, default=1_000, show_default=True)
-@click.option("--partitions", type=POSITIVE, default=2_000, show_default=True, help="Partitions (100 in each topic).")
+@click.option(
+    "--partitions", type=POSITIVE, default=2_000, show_default=True, help="Number of partitions (100 in each topic)."
+)
 @click.option("--interval", type=float, default=3.0, show_default=True, help="Seconds between two heartbeats.")
-@click.option("--seconds", type=float, default=20.0, show_default=True, help="Seconds of the measurement.")
+@click.option(
+    "--seconds", type=float, default=20.0, show_default=True,
+    help="Duration of the measurement without a rebalance, in seconds.",
+)
 def command(
     measurement: Measurement,
     versus: peers.Installation | None,

@@ -142,7 +142,7 @@ def measure_log(gigabytes: int) -> dict[str, float]:
 @scenario("growth", VIEW)
 @click.option(
     "--of", "names", type=CommaList(click.Choice(list(TITLES))), default=list(TITLES), metavar="NAME,...",
-    help=f"The numbers that grow: {', '.join(TITLES)}.  [default: all]",
+    help=f"Measurements to run: {', '.join(TITLES)}.  [default: all]",
 )  # fmt: skip
 def command(measurement: Measurement, names: list[str]) -> None:
     """Measure how costs in HMB's broker grow with connections, partitions, larger responses and a larger log."""

@@ -267,8 +267,9 @@ def _connector(jars: Path) -> str:
 
 @scenario("spark", VIEW)
 @click.option(
-    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker instead of starting HMB's."
-)
+    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT",
+    help="Use this broker. Without this option, the command starts a broker of HMB.",
+)  # fmt: skip
 @click.option(
     "--jars", type=click.Path(path_type=Path), metavar="DIR", help="A folder with the jars of Spark's Kafka connector."
 )
@@ -278,12 +279,12 @@ def _connector(jars: Path) -> str:
 )  # fmt: skip
 @click.option(
     "--partitions", type=CommaList(POSITIVE), metavar="N,N,...",
-    help="Numbers of partitions for read, write and stream.  [default: 1,2 and for a stream 1]",
+    help="Numbers of partitions for read, write and stream jobs.  [default: 1,2 for read and write; 1 for stream]",
 )  # fmt: skip
 @click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a value in bytes.")
 @click.option("--num-records", type=POSITIVE, default=2_600_000, show_default=True)
-@click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Records per second of the stream.")
-@click.option("--seconds", type=POSITIVE, default=20, show_default=True, help="Seconds of the stream.")
+@click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Rate of the stream in records/s.")
+@click.option("--seconds", type=POSITIVE, default=20, show_default=True, help="Duration of the stream in seconds.")
 def command(
     measurement: Measurement,
     bootstrap: str | None,

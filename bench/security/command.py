@@ -172,9 +172,9 @@ def measure_acls(measurement: Measurement, records: int, progress: Progress) -> 
 @scenario("security", VIEW, rounds=ROUNDS)
 @click.option(
     "--num-records", type=POSITIVE, default=1_000_000, show_default=True,
-    help="Records of a run over TLS. A run with ACLs has a tenth of them.",
+    help="Number of records in a run over TLS. A run with ACLs has a tenth of this number.",
 )  # fmt: skip
-@click.option("--num-logins", type=POSITIVE, default=500, show_default=True, help="Logins of a run.")
+@click.option("--num-logins", type=POSITIVE, default=500, show_default=True, help="Number of logins in a run.")
 @warm_up_option
 def command(measurement: Measurement, num_records: int, num_logins: int, warm_up_seconds: float) -> None:
     """Measure the cost of TLS, of logins and of ACLs. The last table compares the results with goals.

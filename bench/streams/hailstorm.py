@@ -121,7 +121,7 @@ def available(names: list[str]) -> Iterator[str]:
             if name in STREAMS:
                 kafka_streams_jars()
             elif name not in word_count.VARIANTS and find_spec(name) is None:
-                raise PeerUnavailable(f"pip install {name}")
+                raise PeerUnavailable(f"{name} is not installed; run `pip install {name}`")
         except PeerUnavailable as error:
             click.echo(f"without {name}: {error}", err=True)
         else:

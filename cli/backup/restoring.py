@@ -95,8 +95,9 @@ def _create(admin: Admin, topics: Mapping[str, SavedTopic]) -> None:
     for result in admin.create_topics(new).values():
         raised(result)
     partitions = [TopicPartition(name, it.partition) for name, topic in topics.items() for it in topic.partitions]
+    # The method `list_offsets` waits until each partition has a leader.
     for listed in admin.list_offsets(dict.fromkeys(partitions, "latest")).values():
-        raised(listed)  # This request waits until each partition has a leader.
+        raised(listed)
 
 
 def _restore(admin: Admin, backup: Backup, partition: TopicPartition, saved: SavedPartition) -> RestoredPartition:

@@ -136,9 +136,10 @@ def new_backup(path: Path) -> Iterator[NewBackup]:
     """
     incomplete = path.with_name(path.name + INCOMPLETE)
     if path.exists():
-        raise CliError(f"{path} exists; choose another path for the backup, or delete it")
+        raise CliError(f"{path} exists; choose another path for the backup, or delete the existing file or folder")
     if incomplete.exists():
-        raise CliError(f"{incomplete}: an earlier backup was interrupted, or still runs; delete it and try again")
+        hint = "if no other backup is running, delete this file or folder, and try again"
+        raise CliError(f"{incomplete}: an earlier backup was interrupted, or is still running; {hint}")
     try:
         try:
             if path.suffix == TAR:

@@ -63,21 +63,28 @@ def entity_options(run: Callable[..., None]) -> Callable[..., None]:
             click.option("--entity-type", type=click.Choice(list(TYPES)), help="The type of the entity."),
             click.option("--entity-name", metavar="NAME", help="The name of the entity; for a broker, its id."),
             click.option(
-                "--entity-default", is_flag=True, help="The settings for all brokers, with --entity-type brokers."
+                "--entity-default", is_flag=True,
+                help="Select the settings for all brokers. This option needs --entity-type brokers.",
             ),
             click.option(
-                "-t", "--topic", metavar="NAME", help="The settings of this topic.", shell_complete=complete_topics
+                "-t", "--topic", metavar="NAME", help="Select the settings of this topic.",
+                shell_complete=complete_topics,
             ),
-            click.option("--broker", metavar="ID", help="The settings of this broker."),
+            click.option("--broker", metavar="ID", help="Select the settings of the broker with this ID."),
             click.option(
                 "--broker-defaults", is_flag=True,
-                help="The settings for all brokers. A broker's own settings take precedence.",
+                help="Select the settings for all brokers. A broker's own settings take precedence.",
             ),
-            click.option("--broker-logger", metavar="ID", help="The log levels of this broker's loggers."),
-            click.option("--group", metavar="NAME", help="The settings of this group.", shell_complete=complete_groups),
+            click.option(
+                "--broker-logger", metavar="ID", help="Select the log levels of the broker with this ID."
+            ),
+            click.option(
+                "--group", metavar="NAME", help="Select the settings of this group.",
+                shell_complete=complete_groups,
+            ),
             click.option(
                 "--client-metrics", metavar="NAME",
-                help="The settings of this subscription, which determines the metrics that clients send to the broker.",
+                help="Select the settings of this subscription. It determines which metrics clients send.",
             ),
         )
     ):
@@ -119,7 +126,7 @@ def entity_fields(resource: ConfigResource) -> dict[str, Any]:
 @command.command()
 @entity_options
 @click.option("--all", "everything", is_flag=True, help="Show all settings, also those with default values.")
-@click.option("--documentation", is_flag=True, help="Add a line to each setting that explains the setting.")
+@click.option("--documentation", is_flag=True, help="Print an explanation of each setting.")
 @click.option(
     "--synonyms", is_flag=True, help="Also show a setting's value at each level that sets it: topic, broker, default."
 )
@@ -253,7 +260,9 @@ def alter(
     added, appended, subtracted = (dict(itertools.chain(*it)) for it in (add_config, append_config, subtract_config))
     named = [*deleted, *added, *appended, *subtracted]
     if not named:
-        raise click.UsageError("name a change: --add-config, --delete-config, --append-config or --subtract-config")
+        raise click.UsageError(
+            "choose at least one of these options: --add-config, --delete-config, --append-config, --subtract-config"
+        )
     if twice := sorted({name for name in named if named.count(name) > 1}):
         raise click.UsageError(f"only one change for each setting is allowed; several changes for: {', '.join(twice)}")
     with client.admin() as admin:

@@ -72,7 +72,8 @@ class Trend:
 @click.option("--members", is_flag=True, help="Show the members with their partitions, and no offsets.")
 @click.option("--state", "only_state", is_flag=True, help="Show only one line for each group, with its state.")
 @click.option(
-    "--no-times", is_flag=True, help="Do not show the lag as a time, and therefore read no records."
+    "--no-times", is_flag=True,
+    help="Do not show the age of the first unread record. The command then reads no records."
 )
 @click.option(
     "-w", "--watch", type=click.FloatRange(0, min_open=True), is_flag=False, flag_value=WATCH_INTERVAL,
@@ -103,7 +104,7 @@ def describe(
     "released" counts the records that wait for another delivery.
     """
     if all_groups and groups:
-        raise click.UsageError("name groups, or choose --all-groups")
+        raise click.UsageError("choose either GROUPS or --all-groups, not both")
     if members and only_state:
         raise click.UsageError("--members and --state exclude each other")
     trend = Trend() if watch else None

@@ -81,7 +81,8 @@ def ago(text: str) -> int:
     "--to-latest", is_flag=True, help="Set each offset to the end of the partition: the group reads only new records."
 )
 @click.option(
-    "--to-current", is_flag=True, help="Keep each committed offset; if a partition has none, set its end."
+    "--to-current", is_flag=True,
+    help="Keep each committed offset. For a partition without a committed offset, set the offset to the log's end."
 )
 @click.option("--to-offset", type=IntRange(0), help="Set each offset to this number.")
 @click.option("--shift-by", type=int, metavar="N", help="Add N to each committed offset. N can be negative.")
@@ -94,7 +95,8 @@ def ago(text: str) -> int:
     help="Set each offset to the first record at or after this time (UTC).",
 )
 @click.option(
-    "--from-file", type=NewPath(), metavar="FILE", help="Set the offsets in this file, which --export has written."
+    "--from-file", type=NewPath(), metavar="FILE",
+    help="Set the group's offsets to the offsets that this file contains. The output of --export is such a file."
 )
 @click.option("--execute", is_flag=True, help="Set the offsets that the plan shows.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing. This is the default.")
@@ -126,7 +128,7 @@ def reset(
         raise click.UsageError("--execute sets the offsets, --dry-run and --export only show them: choose one")
     to = _way(ways, from_file)
     if bool(topics) + all_topics + (from_file is not None) != 1:
-        raise click.UsageError("name the topics in one way: --topic, --all-topics or --from-file")
+        raise click.UsageError("choose exactly one of these options: --topic, --all-topics, --from-file")
     wanted = None if from_file is None else _read_plan(Path(from_file))
     with client.admin() as admin:
         described = _check_group(admin, group, create, execute)
@@ -207,7 +209,7 @@ def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> Group
             raise
         if create:
             return None
-        raise KafkaError(error.code, f"{error.message} (--create creates it)") from error
+        raise KafkaError(error.code, f"{error.message} (use --create to create the group)") from error
     if described.is_active and execute:
         members = plural(len(described.members), "member")
         what = f"group {group!r} is {described.state}, with {members}: stop its consumers first; nothing was changed"
@@ -293,5 +295,5 @@ def _read_plan(path: Path) -> dict[TopicPartition, int]:
                 raise CliError(f"{path}, line {number}: {','.join(row)!r} is not topic,partition,offset")
             wanted[TopicPartition(cells[0], int(cells[1]))] = int(cells[2])
     if not wanted:
-        raise CliError(f"{path}: the file is empty; --export writes such files")
+        raise CliError(f"{path}: the file is empty; write the output of --export to this file")
     return wanted

@@ -83,8 +83,10 @@ def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None
 def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json: bool) -> None:
     """Delete the offsets that GROUP has committed in a topic.
 
-    Before the command, stop all consumers of GROUP that read the topic. If GROUP is a share group, stop all
-    its members. The command then deletes the start offsets in the whole topic.
+    Before you use the command, stop all consumers of GROUP that read the topic.
+
+    A share group has start offsets instead of committed offsets: the group has finished all records at lower
+    offsets. To delete the start offsets, stop all members of the group first, and name whole topics.
     """
     from hmb.client.admin import raised
 
@@ -147,7 +149,7 @@ def remove_members(
 ) -> None:
     """Remove members from GROUP: members that have crashed, or static members that will not return.
 
-    A removed member whose program still runs joins the group again.
+    If the program of a removed member is still running, the member joins the group again.
     """
     from hmb.client.admin import raised
 

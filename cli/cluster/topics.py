@@ -30,7 +30,8 @@ Settings = tuple[tuple[str, str], ...]
 
 settings_option = click.option(
     "-c", "--config", "configs", type=setting, multiple=True, metavar="NAME=VALUE",
-    help="A topic setting, by Kafka's name; units are allowed: retention.ms=7d.", shell_complete=complete_settings
+    help="A topic setting. NAME is the name that Kafka uses, and VALUE can have a unit, for example retention.ms=7d.",
+    shell_complete=complete_settings,
 )
 
 
@@ -83,7 +84,8 @@ def create(
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if replica_assignment and (partitions or replication_factor):
-        raise click.UsageError("--replica-assignment sets the numbers of partitions and replicas; leave out both")
+        what = "--replica-assignment already sets the number of partitions and the number of replicas"
+        raise click.UsageError(f"{what}; leave out --partitions and --replication-factor")
     numbers = (partitions or -1, replication_factor or -1)
     with client.admin() as admin:
         results = admin.create_topics(
@@ -196,7 +198,7 @@ def alter(
     from hmb.client.admin import ConfigResource, ResourceType, raised
 
     if partitions is None and not configs and not delete_config:
-        raise click.UsageError("name a change: --partitions, --config or --delete-config")
+        raise click.UsageError("choose at least one of these options: --partitions, --config, --delete-config")
     if both := dict(configs).keys() & set(delete_config):
         raise click.UsageError(f"--config and --delete-config exclude each other for {', '.join(sorted(both))}")
     with client.admin() as admin:

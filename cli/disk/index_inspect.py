@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, readable=False))
 @click.option(
-    "--lookup", "wanted", type=int, metavar="OFFSET", help="Find this offset, or in a .timeindex this timestamp."
+    "--lookup", "wanted", type=int, metavar="OFFSET",
+    help="Find this offset. If FILE is a .timeindex, write a timestamp (ms) instead of an offset.",
 )
 @json_option
 def command(file: Path, wanted: int | None, as_json: bool) -> None:
@@ -129,7 +130,7 @@ def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
         if found.entry is not None and (not steps or steps[-1].last_offset < promise):
             raise CliError(f"{found.path}: entry {found.number} points after the end of the log", DAMAGE)
     read = plural(len(steps), "batch", "batches")
-    raise CliError(f"{wanted} is after the end of this segment ({read} read)", NOT_FOUND)
+    raise CliError(f"{wanted} is after the end of this segment; the scan of the log has read {read}", NOT_FOUND)
 
 
 def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool) -> list[ScanStep]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     help="How many records of each partition to use.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed for the random states and the random orders."
+    "--seed", type=int, default=0, show_default=True,
+    help="The seed of the random choices: the states that the command merges, and the orders of the records.",
 )
 @json_option
 def command(topology: str, client: ClientConfig, records: int, seed: int, as_json: bool) -> None:

@@ -63,7 +63,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 )
 @click.option(
     "--processor", metavar="NAME",
-    help="Run only this processor, for example count-0. The name negotiator runs the negotiator.",
+    help='Run only the processor NAME, for example count-0. If NAME is "negotiator", run only the negotiator.',
 )
 @click.option("--registry", type=AddressType(), help="With --processor: the address of the registry.")
 @click.option(

@@ -27,7 +27,7 @@ from .jupyter import notebook_file
 from .workspace import NOT_STARTED, NotStarted, Workspace, WorkspaceError
 
 POLL = 0.3  # seconds between two checks whether the answer's file has changed
-PRINTED_LINES = 10  # the number of lines of an answer's output that a failed requirement shows
+PRINTED_LINES = 10  # If a requirement fails, the student sees the last 10 lines that the answer has printed.
 
 
 def _number_or_here(ctx: click.Context, parameter: click.Parameter, number: int | None) -> int:
@@ -115,7 +115,8 @@ def _joined(states: Sequence[str]) -> str:
 def start(number: int, seed: str | None, exercise: Exercise) -> None:
     """Create the folder lab-NN. It contains the text of lab N, and a file in which you write your answer.
 
-    With --second, add the file for the answer to the second exercise. If lab-NN is missing, create it first.
+    With --second, the command adds the file for the answer to the second exercise. If the folder lab-NN does not
+    exist, the command also creates this folder.
     """
     lab = _find(number)
     try:

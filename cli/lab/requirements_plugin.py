@@ -44,10 +44,11 @@ import pytest
 
 from .checking import ANSWER_NAME, CHECK, EVENTS, SEED_VARIABLE
 
-REQUIREMENT_TIMEOUT = 20  # seconds
-PROCESSOR_TIME = REQUIREMENT_TIMEOUT + 5  # seconds for one requirement, of all threads together
+REQUIREMENT_TIMEOUT = 20  # the longest time (seconds) that the test of one requirement may take
+# The processor time (seconds) that all threads together may use in the test of one requirement.
+PROCESSOR_TIME = REQUIREMENT_TIMEOUT + 5
 MEMORY = 2 << 30  # bytes of address space, including Python's interpreter and its libraries
-FILE_SIZE = 16 << 20  # bytes
+FILE_SIZE = 16 << 20  # the greatest size (bytes) of a file that an answer may write
 PRINTED = 1000  # If a requirement fails, the student sees the last 1,000 characters that the answer has printed.
 THREADS = 128  # the number of threads and processes that an answer may start
 PROCESSES = 100  # the number of processes that an answer and its forks may start

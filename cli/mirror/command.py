@@ -59,7 +59,8 @@ def aliases(text: str) -> Aliases:
 @click.option("--group", metavar="NAME", help="The group at the target that stores the positions of the mirror.")
 @click.option(
     "--mm2", "aliases", type=aliases, metavar="SOURCE:TARGET",
-    help="Name the clusters, and use MirrorMaker 2's names and topics: orders becomes SOURCE.orders.",
+    help="Use the topic names and the internal topics of MirrorMaker 2. SOURCE and TARGET are names that you choose "
+    "for the two clusters. The copy of the topic orders has the name SOURCE.orders.",
 )
 @json_option
 def command(**options: Any) -> None:

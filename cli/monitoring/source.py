@@ -75,17 +75,19 @@ class StateSource:
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that name the source. The command receives them as one argument, `source: StateSource`."""
 
-    @click.option("--state-url", envvar="HMB_STATE_URL", help="The address that the broker printed, with its token.")
+    @click.option("--state-url", envvar="HMB_STATE_URL",
+        help="The link to the broker's state, as the broker printed it. The link must contain the token.")
     @click.option(
         "--data-dir", type=NewPath(),
         help=f"The broker's data directory, which contains the address.  [default: {DEFAULT_DATA_DIR}]",
     )
     @click.option(
         "-b", "--bootstrap-server", "servers", type=servers, metavar="HOST:PORT",
-        help="Read the state of any broker, even Kafka, through its APIs. The output lists what they do not report.",
+        help="Read the state of any broker, for example Apache Kafka, through Kafka's APIs. The output lists the data "
+        "that these APIs do not report.",
     )
     @click.option("-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE",
-        help="A setting of the client that connects to the broker of -b, for example security.protocol=SSL.")
+        help="With -b: a setting of the client that connects to the broker, for example security.protocol=SSL.")
     @click.option("--command-config", "config", type=NewPath(), metavar="FILE",
         help="With -b: a client.properties file, in the format of Kafka's tools.")
     @functools.wraps(command)
@@ -152,7 +154,8 @@ def find_url(state_url: str | None, data_dir: str | None) -> str:
         if data_dir is not None:
             raise click.UsageError("--state-url already names the broker: leave out --data-dir")
         if not state_url.startswith(("http://", "https://")):
-            raise CliError(f"--state-url {state_url!r} is no address of a broker; copy the line that it printed", USAGE)
+            what = f"--state-url {state_url!r} is not a link to the state of a broker"
+            raise CliError(f"{what}; copy the link that the broker printed", USAGE)
         return state_url
     return _address_in(data_dir, "state", "--state 0")
 

@@ -35,7 +35,7 @@ KEYS = (
 )
 DATE = re.compile(r"^\d{4}-\d\d-\d\dT(?=\d\d:\d\d:)")  # the beginning of 2026-11-26T12:00:00.250Z
 WIDE = 120  # columns; on a narrower terminal, `hmb top` shows times without their dates
-RESERVE = 5.0  # seconds for which a broker records requests after the next update is due
+RESERVE = 5.0  # seconds; if the next update is late, the broker continues to record requests for this time
 
 
 @click.command()

@@ -43,8 +43,8 @@ from hmb.units import MS_PER_S
 from .source import State
 
 INTERVAL = 10_000  # ms between two samples
-KEPT = 30  # samples
-FEWEST = 5  # samples
+KEPT = 30  # the number of samples that `LagSamples` stores
+FEWEST = 5  # the smallest number of samples from which `trend_of` computes a trend
 SIGNIFICANT = 2.0  # standard deviations
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -53,7 +53,7 @@ class LagTrend(NamedTuple):
     """Whether and how fast the lag of a group changes."""
 
     word: str  # "growing", "shrinking" or "steady"
-    per_second: float  # records
+    per_second: float  # the change of the lag, in records per second
 
 
 def trend_of(lags: Sequence[Sequence[int]]) -> LagTrend | None:

@@ -26,7 +26,7 @@ class TableView(NamedTuple):
     rows: Callable[[State], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     counter: str  # the column whose growth is the rate of the row
-    sorted_by: str  # the column by which `hmb top` sorts the rows at first, the greatest value first
+    sorted_by: str  # the default column by which `hmb top` sorts the rows, in descending order
 
 
 def missing(state: State) -> dict[str, str]:

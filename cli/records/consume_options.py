@@ -189,9 +189,11 @@ def _can_wait(start: Offset | None, until: Until) -> bool:
 OPTIONS: list[Callable[[Any], Any]] = [
     optional_topics_argument,
     SPAN("-o", "--offset", "spans", type=parse_span, multiple=True, metavar="OFFSET", help="""
-        Where to start and stop: start, end, an offset, +N (N after the start), -N (N before the end), FROM:TO, stored
-        (the committed offset of the group), @TIME, @TIME:TIME. As in kcat, s@TIME is a start, and e@TIME is an end.
-        TIME: 2026-02-14, 2026-02-14T10:30:00Z, ms or s since 1970, -1h (one hour ago).  [default: end]"""),
+        Where to start: start (the oldest record), end, 12 (an offset), +12 (12 offsets after the start), -12 (12
+        offsets before the end), stored (the committed offset of the group), or @TIME. Where to start and where to
+        stop: FROM:TO or @TIME:TIME; 12:40 means the offsets 12 to 39. As in kcat, s@TIME is a start, and e@TIME is
+        an end. TIME is a date (2026-02-14), a date and a time (2026-02-14T10:30:00Z), a number of ms or s since
+        1970, or a time before now: @-1h starts one hour ago.  [default: end]"""),
     SPAN("--from-beginning", is_flag=True, help="Start with the oldest record."),
     SPAN("--tail", type=IntRange(1), metavar="N", help="Print the last N records of each partition, and stop."),
     SPAN(
@@ -230,9 +232,10 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help="read_committed leaves out records of open and aborted transactions.  [default: read_uncommitted]"),
     OUTPUT("-f", "--format", "format", type=parse_format, metavar="FORMAT", help=r"""
         Print each record in this format. Fields: %t topic, %p partition, %o offset, %k key, %v or %s value,
-        %h headers, %d or %T timestamp (in rpk, %T differs). Numbers: %K length of the key, %S length of the value,
-        %R the same length as 4 bytes, %H number of headers, %i number of records printed so far. Braces change how a
-        field is printed: %v{hex}, %v{base64}, %v{unpack[>I$]}, %o{big32}, %d{strftime[%F %T]}, %h{ %k=%v}.
+        %h headers, %d or %T timestamp (in rpk, %T differs). Lengths in bytes: %K of the key, %S of the value.
+        %R prints the length of the value as a 4-byte binary number. Counts: %H headers of the record, %i records
+        printed so far. Braces change how a field is printed: %v{hex}, %v{base64}, %v{unpack[>I$]}, %o{big32},
+        %d{strftime[%F %T]}, %h{ %k=%v}.
         Special characters: \n, \t, \0, \xHH, %% (prints %)."""),
     OUTPUT(
         "-J", "--json", "as_json", is_flag=True,

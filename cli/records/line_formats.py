@@ -97,7 +97,7 @@ class KafkaLine:
             elif name in TEXTS:
                 self._texts[name] = delimiter(text)
                 if not text and name != "null.marker":
-                    raise click.UsageError(f"--property {name}: it is empty")
+                    raise click.UsageError(f"--property {name}: the value is empty")
             else:
                 known = ", ".join((*SWITCHES, *TEXTS))
                 raise click.UsageError(f"--property {name}: unknown name; the known names are {known}")

@@ -79,8 +79,8 @@ def parse_span(text: str) -> Span:
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: {error}") from None
     raise click.BadParameter(
-        f"{text!r} is not start, end, an offset, +N, -N (N before the end), FROM:TO, @TIME, @TIME:TIME, "
-        "s@TIME, e@TIME or stored; `hmb consume --help` explains them"
+        f"{text!r} has none of these forms: start, end, stored, OFFSET, +N, -N, FROM:TO, @TIME, @TIME:TIME, "
+        "s@TIME, e@TIME; `hmb consume --help` explains the forms"
     )
 
 

@@ -62,7 +62,9 @@ def from_json(line: bytes) -> LineRecord:
         raise ValueError("not a JSON object")
     _check_names(fields, FIELDS)
     if "value" not in fields and "value_base64" not in fields:
-        raise ValueError('no "value" (null for none) and no "value_base64"')
+        raise ValueError(
+            'the object has neither "value" nor "value_base64"; for a record without a value, write "value": null'
+        )
     headers = fields.get("headers") or []
     if not isinstance(headers, list) or not all(map(_is_header, headers)):
         raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .line_formats import LineRecord
 
 
-CAUSE_TIMEOUT = 1.0  # seconds to wait for the error of the record that caused a loss
+CAUSE_TIMEOUT = 1.0  # seconds; `raise_error` waits at most this long for the error that names the invalid record
 
 
 @dataclass(slots=True, eq=False)

@@ -27,7 +27,7 @@ Member = TypeVar("Member", bound=IntEnum)
 Op, Kind = AclOperation, AclResourceType
 EVERY_HOST = "*"
 
-OPERATIONS = {  # the operations that an ACL for each type of resource can contain; each type also allows ALL
+OPERATIONS = {  # maps each type of resource to the operations that its ACLs can contain, in addition to ALL
     Kind.TOPIC: (
         *(Op.READ, Op.WRITE, Op.CREATE, Op.DELETE, Op.ALTER, Op.DESCRIBE),
         *(Op.DESCRIBE_CONFIGS, Op.ALTER_CONFIGS),
@@ -112,18 +112,20 @@ class AclRights:
     def _check_short_form(self, resources: AclResources) -> None:
         form = "--producer" if self.producer else "--consumer"
         if self.operations or self.denied:
-            raise click.UsageError(f"{form} excludes --operation and --deny-principal")
+            raise click.UsageError(f"{form} cannot be combined with --operation or --deny-principal")
         if not self.allowed:
             raise click.UsageError(f"{form} needs --allow-principal")
         if not resources.names(Kind.TOPIC):
             raise click.UsageError(f"{form} needs --topic")
         if self.consumer != resources.names(Kind.GROUP):
-            raise click.UsageError("--consumer needs --group" if self.consumer else "--producer excludes --group")
+            raise click.UsageError(
+                "--consumer needs --group" if self.consumer else "--producer cannot be combined with --group"
+            )
         if resources.names(Kind.CLUSTER):
             hint = "to permit IDEMPOTENT_WRITE on the cluster, use --producer with --idempotent"
             raise click.UsageError(f"{form} cannot be combined with --cluster; {hint}")
         if resources.names(Kind.TRANSACTIONAL_ID) and not self.producer:
-            raise click.UsageError("--consumer excludes --transactional-id")
+            raise click.UsageError("--consumer cannot be combined with --transactional-id")
         if self.idempotent and not self.producer:
             raise click.UsageError("--idempotent needs --producer")
 
@@ -196,13 +198,13 @@ RESOURCE_OPTIONS = (
 )
 RIGHT_OPTIONS = (
     click.option("--allow-principal", "allowed", type=principal, multiple=True, metavar="User:NAME",
-        help="A principal that gets a permission; User:* means all users."),
+        help="A principal that may do the operations; User:* means all users."),
     click.option("--deny-principal", "denied", type=principal, multiple=True, metavar="User:NAME",
         help="A principal that must not do the operations. DENY takes precedence over ALLOW."),
     click.option("--allow-host", "allowed_hosts", type=not_empty, multiple=True, metavar="ADDRESS",
-        help="The IP address of the principals with a permission.  [default: * (all addresses)]"),
+        help="An IP address from which allowed principals may do the operations.  [default: * (all addresses)]"),
     click.option("--deny-host", "denied_hosts", type=not_empty, multiple=True, metavar="ADDRESS",
-        help="The IP address of the denied principals.  [default: * (all addresses)]"),
+        help="An IP address from which denied principals must not do the operations.  [default: * (all addresses)]"),
     click.option("--operation", "operations", type=member_of(AclOperation, (Op.ANY,)), multiple=True, metavar="NAME",
         help="An operation, for example READ, WRITE, CREATE, DESCRIBE.  [default: ALL]"),
     click.option("--producer", is_flag=True,
@@ -245,7 +247,7 @@ def resource_options(*, filters: bool) -> Callable[[Command], Command]:
             **options: Any,
         ) -> Any:
             if cluster and pattern == AclPatternType.PREFIXED:
-                raise click.UsageError("--cluster excludes --resource-pattern-type prefixed")
+                raise click.UsageError("--cluster cannot be combined with --resource-pattern-type=prefixed")
             names = {Kind.TOPIC: topics, Kind.GROUP: groups, Kind.TRANSACTIONAL_ID: ids}
             names[Kind.CLUSTER] = (CLUSTER_NAME,) if cluster else ()
             named = tuple(NamedResource(kind, name) for kind, each in names.items() for name in dict.fromkeys(each))

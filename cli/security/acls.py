@@ -57,9 +57,9 @@ def add(resources: AclResources, rights: AclRights, client: ClientConfig, as_jso
     from hmb.client.admin import AclBinding
 
     if not resources.named:
-        raise click.UsageError(f"name a resource: {RESOURCES}")
+        raise click.UsageError(f"a resource is required; use {RESOURCES}")
     if not rights.allowed and not rights.denied:
-        raise click.UsageError("name a principal: --allow-principal or --deny-principal")
+        raise click.UsageError("a principal is required; use --allow-principal or --deny-principal")
     rights.check(resources)
     new = [
         AclBinding(*resource, entry.principal, entry.operation, entry.permission, entry.host, pattern)
@@ -84,7 +84,7 @@ def remove(resources: AclResources, rights: AclRights, force: bool, client: Clie
     Without a principal, the command removes the ACLs of all principals on the named resources.
     """
     if not resources.named:
-        raise click.UsageError(f"name a resource: {RESOURCES}")
+        raise click.UsageError(f"a resource is required; use {RESOURCES}")
     rights.check(resources)
     filters = _filters(resources, rights)
     with client.admin() as admin:

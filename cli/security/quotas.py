@@ -31,7 +31,7 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
     The command gets their values as a ClientQuotaEntity (keyword `entity`).
     """
 
-    @click.option("--user", metavar="NAME", help="The user, without the type User:.")
+    @click.option("--user", metavar="NAME", help="The name of the user, for example alice (not User:alice).")
     @click.option("--user-defaults", is_flag=True, help="All users that have no quota of their own.")
     @click.option("--client-id", metavar="ID", help="The client id.")
     @click.option("--client-defaults", is_flag=True, help="All client ids that have no quota of their own.")
@@ -56,7 +56,7 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
             _name("--ip", ip, ip_defaults),
         )
         if entity.ip is not None and (entity.user, entity.client_id) != (None, None):
-            raise click.UsageError("a quota of an IP address excludes users and client ids")
+            raise click.UsageError("options for IP addresses cannot be combined with options for users or client ids")
         return command(*arguments, entity=entity, **options)
 
     return run
@@ -66,7 +66,7 @@ def _name(option: str, name: str | None, is_default: bool) -> str | None:
     if name is not None and is_default:
         raise click.UsageError(f"{option} cannot be combined with {option.removesuffix('-id')}-defaults")
     if name == "":
-        raise click.UsageError(f"{option} is empty; the options that end with -defaults name the defaults")
+        raise click.UsageError(f"{option} is empty; to choose a default quota, use an option such as --user-defaults")
     return "" if is_default else name
 
 
@@ -130,7 +130,7 @@ def set_(
 @entity_options
 @cluster_options
 def delete(names: tuple[str, ...], entity: ClientQuotaEntity, client: ClientConfig, as_json: bool) -> None:
-    """Delete quotas of one entity. Without names, delete all quotas of the entity."""
+    """Delete quotas of one entity. If you name no quota, the command deletes all quotas of the entity."""
     _check_keys(entity, names)
     with client.admin() as admin:
         stored = admin.describe_quotas(entity).get(entity, {})
@@ -150,7 +150,7 @@ def _check_keys(entity: ClientQuotaEntity, keys: Iterable[str]) -> None:
     all users without a quota of their own.
     """
     if not entity.names:
-        raise click.UsageError(f"name an entity: {ENTITY_OPTIONS}")
+        raise click.UsageError(f"an entity is required; use {ENTITY_OPTIONS}")
     type = next(iter(entity.names))
     allowed = QUOTA_KEYS[type]
     for key in keys:

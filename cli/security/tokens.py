@@ -31,8 +31,11 @@ def command() -> None:
 
 @command.command()
 @click.option("--renewer", "renewers", multiple=True, metavar="User:NAME", help="A user that may renew the token.")
-@click.option("--owner", metavar="User:NAME", help="Another owner of the token.  [default: you]")
-@click.option("--max-lifetime-ms", type=int, default=-1, help="The longest lifetime.  [default: the broker's limit]")
+@click.option("--owner", metavar="User:NAME", help="The user that owns the token.  [default: you]")
+@click.option(
+    "--max-lifetime-ms", type=int, default=-1,
+    help="The longest lifetime of the token, in ms.  [default: the broker's limit]",
+)
 @cluster_options
 def create(
     renewers: tuple[str, ...], owner: str | None, max_lifetime_ms: int, client: ClientConfig, as_json: bool
@@ -61,7 +64,10 @@ def list_(owners: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
 
 @command.command()
 @hmac_option
-@click.option("--period-ms", type=int, default=-1, help="The new time until the expiry.  [default: the broker's]")
+@click.option(
+    "--period-ms", type=int, default=-1,
+    help="The time in ms until the token expires.  [default: the broker's setting delegation.token.expiry.time.ms]",
+)
 @cluster_options
 def renew(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> None:
     """Renew a token, so that it expires later. A token cannot live longer than its max time."""
@@ -72,7 +78,10 @@ def renew(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> Non
 
 @command.command()
 @hmac_option
-@click.option("--period-ms", type=int, default=-1, help="The time until the token expires.  [default: now]")
+@click.option(
+    "--period-ms", type=int, default=-1,
+    help="The time in ms until the token expires. Without this option, the token expires now.",
+)
 @cluster_options
 def expire(hmac: str, period_ms: int, client: ClientConfig, as_json: bool) -> None:
     """Make a token expire: now, or after a time. Connections that use the token stay open until it expires."""

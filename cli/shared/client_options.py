@@ -135,7 +135,7 @@ def client_options(
     def decorate(command: Command) -> Command:
         @servers_option(*server_synonyms)
         @under(OTHER)("-X", "settings", synonyms=synonyms, type=setting, multiple=True, metavar="NAME=VALUE",
-            shell_complete=_complete_names(known), help="A setting of the client, by Kafka's name.")
+            shell_complete=_complete_names(known), help="A setting of the client, with the same name as in Kafka.")
         @under(OTHER)(config[0], "config", synonyms=config[1:], type=NewPath(), metavar="FILE",
             help="A client.properties file, in the format of Kafka's tools.")
         @functools.wraps(command)

@@ -50,13 +50,13 @@ def monitoring_ports(
     try:
         ports = MonitoringPorts(state, metrics, ui, properties)
     except PublicAddressError as error:
-        raise CliError(f"--state or --ui {error}", USAGE) from error
+        raise CliError(f"the broker cannot protect the address of --state or --ui: {error}", USAGE) from error
     except OSError as error:
         places = " and ".join(f"{it.host}:{it.port}" for it in wanted)
         raise CliError(f"cannot open the port for state, page or metrics ({places}): {error.strerror}") from error
     try:
         yield ports
-    except PublicAddressError as error:  # The start of the broker has shown that no user has a password.
-        raise CliError(f"--state or --ui {error}", USAGE) from error
+    except PublicAddressError as error:  # In the `with` block, `ports.start` found that no user has a password.
+        raise CliError(f"the broker cannot protect the address of --state or --ui: {error}", USAGE) from error
     finally:
         ports.stop()

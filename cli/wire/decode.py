@@ -101,7 +101,7 @@ def command(
 def _check(expected: Expected) -> None:
     """Raise click.UsageError for options that contradict each other."""
     if expected.is_records and (expected.is_response or expected.request or expected.version is not None):
-        raise click.UsageError("--records excludes --api, --version and --response")
+        raise click.UsageError("--records cannot be combined with --api, --version or --response")
     if expected.version is not None and expected.request is None:
         raise click.UsageError("--version needs --api")
     if expected.request is not None and expected.version is not None:
@@ -149,7 +149,7 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # The word is too long for a file name, so it must be digits.
+    except OSError:  # The word is too long for a file name, so the caller treats it as hexadecimal digits.
         return False
 
 

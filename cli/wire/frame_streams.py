@@ -50,7 +50,7 @@ from .frames import WireFrame, request_frame
 from .readdressing import Address, holds_addresses, readdressed
 
 MAX_KEPT = 4 << 20  # bytes of a frame that a stream keeps
-MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. A size above this limit is probably text, not a size.
+MAX_FRAME = 1 << 28  # bytes; a larger number in a size field is probably text: by default, brokers accept up to 100 MB
 MAX_OPEN = 10_000  # requests without a response; a Kafka client has at most five by default
 ENCRYPTED = "the messages are encrypted (TLS), and `hmb sniff` can read them only with --tls-key"
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id

@@ -131,7 +131,7 @@ def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
     In a dump, one line `*` stands for all following rows that are equal to the row before it.
     """
     if not row or not len(piece) <= end <= MAX_REPEATED:
-        raise HexError(f"line {number}: a line * cannot repeat the row before it up to offset {end:x}")
+        raise HexError(f"line {number}: the rows that the line `*` stands for cannot end at the offset of this line")
     while len(piece) < end:
         piece += row[: end - len(piece)]
 

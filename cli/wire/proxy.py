@@ -240,7 +240,7 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:  # `close` joins the threads of this set, so a thread in it must have started.
+        with self._lock:  # `close` can join a thread only after its start, so `_threads` contains only started threads.
             thread.start()
             self._threads.add(thread)
         return thread

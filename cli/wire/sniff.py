@@ -63,7 +63,7 @@ def listen_address(text: str) -> str:
 @client_options(security_settings, server_synonyms=("--to",))
 @click.option(
     "--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-    help="The broker's private key and certificate (PEM). The proxy then opens the TLS connections of the clients."
+    help="A PEM file with the broker's private key and certificate. The proxy needs both to decrypt TLS connections."
 )
 @click.option(
     "--api", "apis", type=api, metavar="API", multiple=True,

@@ -20,7 +20,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-LONGEST = 30  # characters of a word that a page never divides
+LONGEST = 30  # a page may divide a word that has more characters than this
 PLACE = re.compile(r"(?<=[a-zA-Z0-9)][./_])(?=\w{4})|(?<=::)(?=\w)")  # where a page can divide a word
 
 

@@ -39,7 +39,7 @@ from tones import ON_LIGHT, Tone
 Anchor = Literal["start", "middle", "end"]
 TEXT_SIZE = 15.0  # pixels
 LETTER = 0.56  # the mean width of a letter, divided by the size of the text
-WIDE_LETTER = 0.72  # the same for capital letters, m and w
+WIDE_LETTER = 0.72  # the mean width of a capital letter, an m or a w, divided by the size of the text
 BOLD = 1.1  # the width of a bold text, divided by the width of the same text in regular letters
 LINE = 1.25  # the distance between two lines, divided by the size of the text
 PADDING = 4.0  # pixels between the edge of a box and its text

@@ -125,7 +125,8 @@ class ConnectedClient:
     software: str | None = None  # name and version from ApiVersions, for example "apache-kafka-java 4.3.0"
     at_end: dict[object, Callable[[], None]] = field(default_factory=dict)  # functions to call when the connection ends
     throttle_ms: int = 0  # the throttle time of the current request, in ms
-    muted_until: float = 0.0  # the time (monotonic clock, s) until which the connection reads no request; 0: no limit
+    # The broker reads no request from the client before this time (monotonic clock, s). 0: the broker does not wait.
+    muted_until: float = 0.0
 
     def mute(self, milliseconds: int) -> None:
         """Stop reading requests of this client for `milliseconds`, because it exceeded a quota. 0 has no effect."""

@@ -17,7 +17,7 @@ from hmb.protocol.errors import KafkaError
 
 LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
-CONFIG_CHECK_INTERVAL = 1.0  # seconds until the thread reads the intervals again, because clients can change them
+CONFIG_CHECK_INTERVAL = 1.0  # seconds between two checks whether a client has changed the interval of a task
 
 
 class Housekeeper:

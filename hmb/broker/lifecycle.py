@@ -94,7 +94,7 @@ LOGGER = logging.getLogger(__name__)
 Part = TypeVar("Part")
 DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again
 SHARE_STATE_PRUNE_INTERVAL = 300.0  # seconds between two deletions of old records of __share_group_state
-STOP_TIMEOUT = 4.0  # at a stop: seconds until connections and housekeepers must have ended
+STOP_TIMEOUT = 4.0  # A stopping broker waits at most this time (s) for its connections and periodic tasks.
 
 
 class BrokerServer:
@@ -232,7 +232,7 @@ class BrokerServer:
         """Lock the data directory, or make a temporary one."""
         directory = self._data_dir
         if directory is None:
-            import tempfile  # The import takes 5 ms, which a broker with a data directory saves.
+            import tempfile  # The import takes 5 ms. A broker with a data directory does not need it.
 
             directory = self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         return LogManager(

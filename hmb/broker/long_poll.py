@@ -24,7 +24,7 @@ from hmb.broker.context import RequestContext
 from hmb.storage.watchers import Watcher, Watchers
 
 LOG_CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting request
-NO_RECORDS = memoryview(b"")  # the records of a partition from which the response contains no record
+NO_RECORDS = memoryview(b"")  # the field `records` of a partition if the response contains no record of the partition
 
 
 class Poll(Protocol):

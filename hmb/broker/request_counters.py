@@ -40,7 +40,8 @@ class RequestCount:
     record_bytes: int = 0
     seconds: float = 0.0
     buckets: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    _lock: threading.Lock = field(default_factory=threading.Lock)  # guards all fields; its holder takes no other lock
+    # The lock guards all fields. A thread that holds this lock takes no other lock.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, seconds: float, is_error: bool, record_bytes: int) -> None:
         """Count one request whose response is ready after `seconds`.

@@ -49,7 +49,7 @@ def mapped(name: str, given: Mapping[Any, T], example: str) -> dict[Any, T]:
 
 def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
     if isinstance(given, TopicPartition):
-        raise TypeError(f"partitions must be a list, for example [{given!r}]: put it in a list")
+        raise TypeError(f"the argument must be a list of partitions, for example [{given!r}], not {given!r}")
     return list_of("partitions", given, TopicPartition, '[TopicPartition("t", 0)]')
 
 

@@ -91,9 +91,9 @@ def check_offset(offset: object) -> None:
     number = offset.timestamp if isinstance(offset, AtTime) else offset
     number = number.count if isinstance(number, FromStart) else number
     if isinstance(number, bool) or not isinstance(number, int) or not -INT64_MAX <= number <= INT64_MAX:
-        raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
+        raise ValueError(f'an offset must be "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
     if not isinstance(offset, int) and number < 0:
-        raise ValueError(f"{offset!r} is before the first record: the count or the timestamp must be 0 or more")
+        raise ValueError(f"{offset!r} is not a valid offset: the number in AtTime or FromStart must be 0 or more")
 
 
 def check_until(until: object) -> None:
@@ -101,14 +101,14 @@ def check_until(until: object) -> None:
     if until in ("end", None):
         return
     if isinstance(until, FromStart | str) or (isinstance(until, int) and (isinstance(until, bool) or until < 0)):
-        raise ValueError(f'until is "end" or None, an offset or a time, not {until!r}')
+        raise ValueError(f'until must be "end", None, AtTime(...) or an offset of 0 or more, not {until!r}')
     check_offset(until)
 
 
 def check_isolation_level(isolation_level: object) -> None:
     """Raise ValueError if the argument is not the name of an isolation level."""
     if isolation_level not in ISOLATION_LEVELS:
-        raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
+        raise ValueError(f"an isolation level must be one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
 
 
 def resolve(
@@ -153,7 +153,7 @@ def _timestamps(offset: Offset) -> tuple[int, ...]:
     """Return the timestamps for the ListOffsets requests that the client needs to convert `offset`.
 
     EARLIEST stands for the first offset of the log, and LATEST for the end of the log. For example, `FromStart(10)`
-    needs both. A number from 0 on needs no request, so the result is empty.
+    needs both. If `offset` is a number of 0 or more, the client sends no request, so the result is empty.
     """
     match offset:
         case "earliest":

@@ -70,7 +70,7 @@ def milliseconds(text: str) -> float:
     except ValueError:
         raise ValueError("must be a number") from None
     if not 0 <= number <= INT32_MAX:
-        raise ValueError("must be a number from 0 on that fits into 32 bits")
+        raise ValueError(f"must be a number from 0 to {INT32_MAX}")
     return number
 
 
@@ -99,7 +99,7 @@ def amount(text: str) -> int:
     """Convert a text to a whole number. The number must not be below 0."""
     number = integer(text)
     if number < 0:
-        raise ValueError("must be a whole number from 0 on")
+        raise ValueError("must be a whole number, 0 or greater")
     return number
 
 

@@ -53,7 +53,7 @@ class Clock(Mapping[TopicPartition, int]):
         self._offsets: dict[TopicPartition, int] = dict(offsets)
         self._hash: int | None = None
         if any(offset < 0 for offset in self._offsets.values()):
-            raise ValueError(f"a clock has no negative offsets: {self}")
+            raise ValueError(f"the offset of a partition in a clock must not be negative: {self}")
 
     def __getitem__(self, partition: TopicPartition) -> int:
         return self._offsets[partition]

@@ -240,7 +240,7 @@ _FROM_BYTES: dict[str, Callable[[bytes], Any]] = {"I": _big_int, "s": _text, "b"
 
 def _registered(name: str) -> RegisteredType:
     if name not in _NAMES:
-        raise CodecError(f"the type {name!r} is not known to the codec: call hailstorm.register before it is read")
+        raise CodecError(f"the codec does not know the type {name!r}: call hailstorm.register for this type first")
     return _NAMES[name]
 
 
@@ -348,7 +348,7 @@ def _decode_strings(
         values.append(text[begin : begin + length])
         begin += length
     if begin != len(text) or min(lengths) < 0:
-        raise CodecError(f"the lengths of a column add up to {begin}, but its content has {len(text)}")
+        raise CodecError(f"the lengths in a column add up to {begin}, but the length of the content is {len(text)}")
     return values, at
 
 

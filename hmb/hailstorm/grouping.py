@@ -34,7 +34,7 @@ Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
 # BYTES_PREFIXES[5], for example, is the CRC-32 of the prefix of a 5-byte key. `instance_of` continues this CRC with the
 # key, and so needs no encoding.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
-REMEMBERED_KEYS = 100_000  # the largest number of keys that a router remembers; then the router forgets all of them
+REMEMBERED_KEYS = 100_000  # a router that remembers this many keys forgets all of them before it adds another key
 
 
 def first(item: Any) -> Any:

@@ -46,7 +46,9 @@ def _call(reference: str, function: Callable[..., object]) -> object:
         inspect.signature(function).bind()
     except (TypeError, ValueError) as error:
         what = f"{reference} is a {type(function).__name__} that needs arguments"
-        raise TopologyError(f"{what}: name a Topology, or a function without arguments that returns one") from error
+        raise TopologyError(
+            f"{what}: use the name of a Topology, or of a function without arguments that returns a Topology"
+        ) from error
     return function()
 
 

@@ -65,9 +65,9 @@ GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
 PATIENCE = 30.0
 FEW_RECORDS = 60
 MAX_STEPS = 200_000
-MAX_RECORDS_OF_STEP = 3  # records that a spout takes in one step, if its partition is short
-# If a partition is long, a spout takes at most 1 / BATCHES of its records in one step: at most 10 of 150 records. More
-# records therefore make the steps larger, and the simulation does not become slower.
+MAX_RECORDS_OF_STEP = 3  # the most records that a spout reads in one step from a partition with fewer than 60 records
+# From a partition with 60 or more records, a spout reads at most 1 / BATCHES of the records in one step: at most 10 of
+# 150 records. More records therefore make the steps larger, and the simulation does not become slower.
 BATCHES = 15
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random

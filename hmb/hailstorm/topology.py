@@ -123,16 +123,17 @@ class Topology:
     ) -> None:
         """Add a sink node. The sink writes the tuples of the nodes in `after` to the outside world."""
         if not isinstance(sink, Sink | IdempotentSink | HeldBackSink | TransactionalSink):
-            raise TopologyError(f"{name}: a {type(sink).__name__} is not a sink: wrap the function, Sink(function)")
+            advice = "to call a function with each tuple, use Sink(function)"
+            raise TopologyError(f"{name}: a {type(sink).__name__} is not a sink: {advice}")
         self._add(Declaration(name, sink, _names(after), parallelism, group))
 
     def _add(self, node: Declaration) -> None:
         if not NAME.fullmatch(node.name) or node.name == NEGOTIATOR:
             raise TopologyError(f"{node.name!r} is not a name for a node: use letters, digits and _")
         if node.name in self.nodes:
-            raise TopologyError(f"{self.name} has two nodes named {node.name!r}: names are unique")
+            raise TopologyError(f"{self.name} has two nodes named {node.name!r}: each node must have a unique name")
         if node.parallelism < 1:
-            raise TopologyError(f"{node.name}: parallelism is at least 1, not {node.parallelism}")
+            raise TopologyError(f"{node.name}: the parallelism must be at least 1, not {node.parallelism}")
         self.nodes[node.name] = node
         self._check_event_times()
 
@@ -201,24 +202,26 @@ class Topology:
                 combines[node.name] = found[0]
             if found and isinstance(node.runs, IdempotentSink):
                 what = f"{node.name} is an IdempotentSink after {found[0]}, a bolt with combine=True"
-                raise TopologyError(f"{what}: its outputs have other identities after a crash. Use combine=False there")
+                why = "the tuples of the bolt can have other identities after a crash"
+                raise TopologyError(f"{what}: {why}. Use combine=False for the bolt")
 
     def _check_names(self) -> None:
         if not self.spouts:
-            raise TopologyError(f"{self.name} has no spout: nothing would flow")
+            raise TopologyError(f"{self.name} has no spout: a topology needs at least one spout")
         topics = [spout.topic for spout in self.spouts.values()]
         for topic in topics:
             if topics.count(topic) > 1:
                 what = f"two spouts of {self.name} read the topic {topic!r}"
-                raise TopologyError(f"{what}: let two nodes follow one spout")
+                raise TopologyError(f"{what}. Use only one spout for a topic: several nodes can receive its tuples")
         for node in self.nodes.values():
             if not node.after and not isinstance(node.runs, Spout):
-                raise TopologyError(f"{node.name} comes after no node: nothing would reach it")
+                raise TopologyError(f"{node.name} would receive no tuples: no node comes before {node.name}")
             for before in node.after:
                 if before not in self.nodes:
                     raise TopologyError(f"{node.name} comes after {before!r}, which does not exist")
                 if not isinstance(self.nodes[before].runs, Spout | Bolt):
-                    raise TopologyError(f"{node.name} comes after {before}, a sink: sinks send nothing")
+                    why = f"{before} is a sink, and sinks send no tuples"
+                    raise TopologyError(f"{node.name} cannot come after {before}: {why}")
 
 
 def _names(after: str | Iterable[str]) -> tuple[str, ...]:

@@ -80,12 +80,12 @@ class Mirror:
     ) -> None:
         self._open_source, self._open_target, self._settings = source, target, settings
         self._say, self._observe = say, observe
-        self.partitions: dict[TopicPartition, MirroredPartition] = {}  # by the partition at the source
-        self._copies: dict[TopicPartition, MirroredPartition] = {}  # by the partition at the target
+        self.partitions: dict[TopicPartition, MirroredPartition] = {}  # The keys are partitions of the source.
+        self._copies: dict[TopicPartition, MirroredPartition] = {}  # The keys are partitions of the target.
         self.group_offsets: dict[tuple[str, TopicPartition], TranslatedOffset] = {}
         self._ends: dict[TopicPartition, int] = {}  # with `is_once`: the offsets at which the copy is complete
-        self._missing: set[str] = set()  # topics of the source that were deleted meanwhile
-        self._translated: set[TopicPartition] = set()  # partitions whose copies do not keep their offsets
+        self._missing: set[str] = set()  # topics that were deleted at the source while the mirror was running
+        self._translated: set[TopicPartition] = set()  # source partitions whose records have other offsets in the copy
         self._stopped = False
         # True when both clusters have answered. Before that, a failed connection ends the mirror at once, because an
         # address may be wrong.

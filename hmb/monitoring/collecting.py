@@ -193,7 +193,7 @@ def _group(
     broker: BrokerContext, listed: ListGroupsResponse.ListedGroup, sampler: Sampler | None, cache: StateCache
 ) -> GroupInfo:
     name, now = listed.group_id, broker.clock.now_ms()
-    full_second = _second(now)  # With whole seconds, a growing `lag_ms` changes the group at most once a second.
+    full_second = _second(now)  # `lag_ms` is computed from this rounded time, so `lag_ms` grows at most once a second.
     members = {
         GroupType.CONSUMER: _consumer_members,
         GroupType.SHARE: _share_members,

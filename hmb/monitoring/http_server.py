@@ -167,7 +167,7 @@ class HttpServer:
         """Close the server's port. Connections that handle a request still send its response."""
         if self._thread.is_alive():
             self._server.shutdown()
-            self._thread.join()  # The thread is ending: `shutdown` has waited until its loop was finished.
+            self._thread.join()  # The wait is short: the thread has left `serve_forever` when `shutdown` returns.
         self._server.server_close()
 
 
@@ -185,7 +185,7 @@ class _Server(ThreadingHTTPServer):
         self.host = host
         self._tls = tls
         self._lock = threading.Lock()  # guards `_open`; a thread that holds it takes no other lock
-        self._open: dict[socket, float] = {}  # the open connections, and when their requests must have arrived
+        self._open: dict[socket, float] = {}  # each open connection -> the deadline for the arrival of its request
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a new thread. If too many connections are open, close it at once."""
@@ -309,7 +309,8 @@ class _Handler(BaseHTTPRequestHandler):
         if route is None:
             raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {', '.join(self.server.routes)}")
         if self.command not in route.methods:
-            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{address.path} knows {' and '.join(route.methods)}")
+            why = f"the HTTP method is wrong; {address.path} accepts only {' and '.join(route.methods)}"
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, why)
         body = self._body() if self.command == "POST" else b""
         self.server.request_arrived(self.request)
         self.connection.settimeout(IDLE)

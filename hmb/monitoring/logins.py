@@ -74,7 +74,7 @@ class Logins:
         self._plain_users = {
             name: password for each in broker.security.values() for name, password in each.plain_users.items()
         }
-        self._lock = threading.Lock()  # guards `_sessions`; its holder takes no other lock
+        self._lock = threading.Lock()  # guards `_sessions`; a thread that holds this lock takes no other lock
         self._sessions: dict[str, UserSession] = {}  # random id of a session -> session, the oldest first
 
     @property

@@ -63,7 +63,9 @@ class HttpAddress(NamedTuple):
         """Parse `[HOST:]PORT`. The default host is DEFAULT_HOST. Raises ValueError."""
         host, _, port = text.rpartition(":")
         if not port.isascii() or not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{text!r} is not [HOST:]PORT; the port is a number from 0 to 65535, and 0 selects one")
+            raise ValueError(
+                f"{text!r} is not [HOST:]PORT; the port is a number from 0 to 65535, and port 0 selects a free port"
+            )
         return cls(host.strip("[]") or DEFAULT_HOST, int(port))
 
 

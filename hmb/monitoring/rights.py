@@ -85,7 +85,7 @@ def check_may_see_requests(reader: Reader) -> None:
     access = reader.access
     if access is not None and not access.decision(Op.CLUSTER_ACTION, Kind.CLUSTER, CLUSTER_NAME):
         why = f"{access.principal} does not have the right CLUSTER_ACTION on the cluster"
-        raise Refused(HTTPStatus.FORBIDDEN, f"{why}, so no single requests are shown")
+        raise Refused(HTTPStatus.FORBIDDEN, f"{why}, so the broker does not show individual requests")
 
 
 def _topic(topic: TopicInfo, access: Access) -> TopicInfo:
@@ -103,7 +103,7 @@ def _group(group: GroupInfo, shown: set[str]) -> GroupInfo:
         group,
         members=members,
         positions=[each for each in group.positions if each.topic in shown],
-        lags=[] if hides else group.lags,  # These sums would show the lags of hidden topics.
+        lags=[] if hides else group.lags,  # The sums in `group.lags` include the lags of hidden topics.
     )
 
 

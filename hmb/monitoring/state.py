@@ -23,7 +23,7 @@ class SegmentInfo:
     bytes: int  # size of the .log file
     offset_index_entries: int
     time_index_entries: int
-    batches: int | None  # None if the segment is older than the broker's start; the broker has not read it since
+    batches: int | None  # None if the number is unknown, because the segment existed before the broker started
     first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
     max_timestamp: int | None
     is_active: bool  # whether the log appends to this segment
@@ -82,7 +82,7 @@ class PositionInfo:
     partition: int
     committed_offset: int
     lag: int | None  # records; None if the partition does not exist any more
-    lag_ms: int | None  # age (ms) of the oldest batch that the group has not read, in whole seconds; 0 without lag
+    lag_ms: int | None  # age (ms) of the oldest unread batch at the last full second; 0 if `lag` is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,8 @@ class ApiInfo:
     requests_per_s: float | None  # over the last minute; None if the broker takes no samples
     errors: int  # requests whose response contains an error code
     record_bytes: int  # bytes of records in Produce requests and in Fetch responses
-    total_ms: float  # the sum of the times from the handler's start until the response is ready, with waits
+    # The total time of all requests, from the start of a handler until its response is ready, including waiting time.
+    total_ms: float
     p50_ms: float
     p99_ms: float
 
@@ -187,7 +188,7 @@ class BrokerState:
     data_dir: str | None
     started: int | None
     process: ProcessInfo | None
-    user: str | None  # the user with whose rights the state was read; None if nobody had to log in
+    user: str | None  # the user who logged in over HTTP to read the state; None if no user logged in
     missing: dict[str, str]
     topics: list[TopicInfo]
     groups: list[GroupInfo]

@@ -30,7 +30,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-ITEM_SIZE = 1024  # bytes for one array item, and for the item's object in the response (measured: 200 to 1,000)
+ITEM_SIZE = 1024  # bytes for an array item and its object in the response; together they take 200 to 1,000 (measured)
 SMALL = 1024  # bytes; strings and byte strings of at most this size do not count towards the memory limit
 
 Spend = Callable[[int], None]  # The argument is a number of bytes. The function may raise ProtocolError.

@@ -85,7 +85,7 @@ def annotate_response(response: type[Response], version: int, buffer: memoryview
 
 def _size(buffer: memoryview) -> Walk:
     if len(buffer) < SIZE:
-        raise ProtocolError(f"size, byte 0 of {len(buffer)}: the bytes end here")
+        raise ProtocolError(f"the field 'size' needs {SIZE} bytes, but only {len(buffer)} bytes are available")
     yield Line(0, buffer[:SIZE], "size", p.INT32.decode(buffer, 0)[0], "int32")
     return SIZE
 
@@ -173,7 +173,7 @@ def _tagged_fields(plan: Plan, buffer: memoryview, position: int, path: str) -> 
         if tag in plan.tagged.by_tag:
             name = plan.tagged.by_tag[tag].name
             if end != (yield from _field(plan.struct.fields[name], plan, buffer[:end], position, path + name)):
-                raise ValueError(f"tag {tag} has length {size}, more than the value of {name}")
+                raise ValueError(f"tag {tag} has length {size}, but the value of {name} is shorter")
         else:
             data = buffer[position:end]
             yield Line(position, data, f"{path}unknown_tagged_fields[{tag}]", data, "bytes")

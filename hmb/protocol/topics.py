@@ -76,5 +76,6 @@ def check_topic_name(name: str) -> None:
     if name in (".", "..") or not LEGAL_NAME.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"{name[:MAX_SHOWN]!r} is not a topic name: 1 to 249 letters, digits, '.', '_' or '-', and not '.' or '..'",
+            f"{name[:MAX_SHOWN]!r} is not a topic name; a topic name consists of 1 to 249 letters, digits, '.', '_' or "
+            "'-', and must not be '.' or '..'",
         )

@@ -28,7 +28,7 @@ class AbortedTransactions:
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
         self._later = deque(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
-        self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
+        self._open: set[int] = set()  # the producer ids of the aborted transactions that are open at the current batch
 
     def copy(self) -> AbortedTransactions:
         """Return an independent copy of this object.

@@ -215,7 +215,8 @@ def _control(data: bytes, position: int) -> Walk:
         ("value", MARKER_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
-        if size != form.size or position + size > len(data):  # Only COMMIT and ABORT markers have these fields.
+        # COMMIT and ABORT markers have a key and a value of fixed sizes. If a size differs, show bytes without fields.
+        if size != form.size or position + size > len(data):
             position = yield from _content(data, position, size, path)
             continue
         for line in fixed_fields(form, names, memoryview(data), position):

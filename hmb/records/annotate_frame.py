@@ -88,7 +88,7 @@ def _batch(batch: Batch, position: int, prefix: str, problems: list[str], *, may
             yield line._replace(path=prefix + line.path), is_inside
             end = end if is_inside else line.offset + len(line.data)
         if isinstance(batch, RecordBatch):
-            batch.check_bytes()  # This does not check the number of records, but `annotate_batch` did.
+            batch.check_bytes()  # Check the CRC. `annotate_batch` has already checked the number of records.
         else:
             batch.check()
     except KafkaError as error:

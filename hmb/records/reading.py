@@ -28,7 +28,7 @@ Batch = RecordBatch | Message
 
 HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; the largest header of the three formats
 _LENGTH = Struct(">8xi")
-_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest batch for each magic
+_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # the smallest size of a batch (bytes) for magic 0, 1 and 2
 
 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:

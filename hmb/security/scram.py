@@ -64,7 +64,9 @@ TEXT, BASE64 = r"[!-+\--~]+", "[A-Za-z0-9+/=]+"  # TEXT: printable characters wi
 CLIENT_FIRST = re.compile(
     rf"(?P<header>n,(?:a=(?P<acts_as>[^,]*))?,)(?P<bare>n=(?P<name>[^,]+),r=(?P<nonce>{TEXT})(?:,(?P<extensions>.*))?)"
 )
-TOKEN_EXTENSION = "tokenauth=true"  # in the client's first message: the name is the id of a delegation token (KIP-48)
+# A client that logs in with a delegation token (KIP-48) adds this extension to its first message. The name in this
+# message is then the id of the token.
+TOKEN_EXTENSION = "tokenauth=true"
 SERVER_FIRST = re.compile(rf"r=(?P<nonce>{TEXT}),s=(?P<salt>{BASE64}),i=(?P<iterations>\d{{1,9}})(?:,.*)?")
 CLIENT_FINAL = re.compile(rf"(?P<bare>c=(?P<channel>{BASE64}),r=(?P<nonce>{TEXT})(?:,[^,]*)*),p=(?P<proof>{BASE64})")
 SERVER_FINAL = re.compile(rf"(?:v=(?P<signature>{BASE64})|e=(?P<error>[^,]+))(?:,.*)?")
@@ -183,7 +185,7 @@ def escaped(name: str) -> str:
 def unescaped(name: str) -> str:
     """Convert a name back from SCRAM's form: `a=2Cb` becomes `a,b`. Raises ScramError."""
     if re.search("=(?!2C|3D)", name):
-        raise ScramError("the name of the user contains an equals sign that is not =2C or =3D")
+        raise ScramError("the name of the user contains an equals sign that is not followed by 2C or 3D")
     return name.replace("=2C", ",").replace("=3D", "=")
 
 

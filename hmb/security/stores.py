@@ -94,8 +94,8 @@ class TlsSettings:
     def _set_versions(self, context: ssl.SSLContext) -> None:
         names = [name.strip() for name in self.enabled_protocols.split(",")]
         if unknown := [name for name in names if name not in VERSIONS]:
-            allowed = f"allowed are {' and '.join(VERSIONS)}, because older versions are insecure"
-            raise TlsSettingError("ssl.enabled.protocols", f"{', '.join(unknown)}: {allowed}")
+            allowed = f"only {' and '.join(VERSIONS)} are allowed, because older versions are insecure"
+            raise TlsSettingError("ssl.enabled.protocols", f"{', '.join(unknown)} cannot be enabled: {allowed}")
         versions = [VERSIONS[name] for name in names]
         context.minimum_version, context.maximum_version = min(versions), max(versions)
 
@@ -152,7 +152,8 @@ class TlsSettings:
 def check_pem_type(setting: str, type: str) -> None:
     """Raise TlsSettingError if a setting contains a store as text, but the type of this store is not PEM."""
     if type.upper() not in ("", "PEM"):
-        raise TlsSettingError(setting, f"{type}: a setting can contain the text of a store only if the type is PEM")
+        problem = f"the store is the text of a setting and not a file, so its type must be PEM, not {type}"
+        raise TlsSettingError(setting, problem)
 
 
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:

@@ -198,7 +198,7 @@ def _check_options(options: Mapping[str, str]) -> None:
     for name in options:
         if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
             raise OptionError(
-                f"option {name!r}: a load decides itself what it reads, each record once, with headers"
+                f"option {name!r} cannot be set, because a load always reads each record once, with its headers"
             )
 
 

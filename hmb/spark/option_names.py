@@ -5,7 +5,7 @@ In the values of the options, a time is a number of milliseconds since 1970. A d
 """
 
 COLUMN_NAMES = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-DEFAULT_NAME = "hmb-spark"  # the default name of groups and clients, and the default start of transactional ids
+DEFAULT_NAME = "hmb-spark"  # the default name of groups and clients, and the default prefix of transactional ids
 HEADERS = "headers"  # the column that a query reads only if an option asks for it
 
 SOURCE_OPTIONS = {
@@ -61,6 +61,6 @@ SINK_OPTIONS = {
     "failOnChangedRows": "if `exactlyOnce` is true, and a batch that runs again has other rows than before: `true` "
     "(default) fails the query, `false` logs a warning and writes the new rows, too. Rows of this batch can then be in "
     "the topic twice",
-    "transactionalIdPrefix": "the start of the transactional ids and group ids for `exactlyOnce`; default "
+    "transactionalIdPrefix": "the prefix of the transactional ids and group ids for `exactlyOnce`; default "
     f"`{DEFAULT_NAME}`",
 }

@@ -82,7 +82,7 @@ class SourceOptions:
     group: str | None  # the group for which `commitOffsets` commits offsets; None: commit nothing
     columns: tuple[str, ...]
     push_filters: bool
-    max_lateness: float | None  # seconds; None: records can be late by any time
+    max_lateness: float | None  # the longest time (seconds) by which a record can be late; None: no limit
     consumer: Mapping[str, Any]  # further keyword arguments of hmb.Consumer
     security: Mapping[str, str] | None = field(repr=False)  # the settings of TLS and SASL
 

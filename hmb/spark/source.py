@@ -55,4 +55,4 @@ class HmbDataSource(DataSource):
         """Raise OptionError if the user has set a schema, because the columns of a topic are always the same."""
         fixed = self.schema()
         if schema.simpleString() != fixed.simpleString():
-            raise OptionError(f"the columns of a topic are fixed, remove the call of schema(): {fixed.simpleString()}")
+            raise OptionError(f"the columns of a topic are fixed: {fixed.simpleString()}. Remove the call of schema()")

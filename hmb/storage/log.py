@@ -109,7 +109,7 @@ class Log:
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
-        self.events = EventLog(clock) if events is None else events  # what the log does, for users who ask
+        self.events = EventLog(clock) if events is None else events  # recent events, for example a new segment
         # This lock guards segments, offsets and producers. An append holds the lock while it assigns offsets and writes
         # the records. A read holds the lock only while it copies the offsets and the list of segments. A cleanup holds
         # the lock only for short steps, for example while it changes the list of segments. Some threads need several

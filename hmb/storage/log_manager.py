@@ -110,7 +110,7 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
-        self._is_closed = False  # guarded by both locks; if True, another broker may use the directory
+        self._is_closed = False  # True after `close`; to set it, a thread must hold `_lock` and `_checkpoint_lock`
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:
@@ -177,7 +177,7 @@ class LogManager:
             log.epochs = checkpoints.read_leader_epochs(path)
         except DamagedStateFile as error:
             log.epochs = LeaderEpochs([(newest_leader_epoch(log.segments), log.log_start_offset)])
-            LOGGER.error("%s; the broker writes the epoch of the newest batches again: %d", error, log.leader_epoch)
+            LOGGER.error("%s; the broker writes a new file with the log's newest epoch, %d", error, log.leader_epoch)
             content = checkpoints.leader_epochs_content(log.epochs)
             self.manifest.replace_file(path / checkpoints.LEADER_EPOCHS, content)
         return log

@@ -39,7 +39,9 @@ class LogSegments:
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
-        self._removed: deque[tuple[int, Segment]] = deque()  # (when to delete the segment's files (ms), segment)
+        # The removed segments whose files still exist. Each pair contains the planned time (ms) of the deletion of the
+        # files, and the segment.
+        self._removed: deque[tuple[int, Segment]] = deque()
         self._manifest = manifest
         self._partition = partition  # the partition's name in the manifest
 

@@ -204,7 +204,7 @@ class ProducerState:
         if producer_id in self._open and not batch.is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"producer {producer_id} has an open transaction here, and writes a batch that does not belong to it",
+                f"producer {producer_id} has an open transaction in the partition, but this batch is not transactional",
             )
         return None
 

@@ -81,17 +81,17 @@ class Segment:
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
-        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
+        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, or None if unknown
         # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
         # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
-        self.producer_batch_positions: list[int] | None = None  # the batches of producers, if recovery has found them
+        self.producer_batch_positions: list[int] | None = None  # positions of the batches of producers, if known
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        self.rebuilding = threading.Lock()  # held during a rebuild of the indexes; its holder takes only NAMES_LOCK
+        self.rebuilding = threading.Lock()  # held while a thread rebuilds the offset index and the time index
         self.changes = ExternalChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 

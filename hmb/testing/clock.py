@@ -74,7 +74,7 @@ MS = timedelta(milliseconds=1)
 class _TaskRun(NamedTuple):
     """A planned run of a periodic task. `advance` runs the task when the clock reaches the planned time."""
 
-    at: int  # the time of this run, in ms of the clock since `advance` began to move it
+    at: int  # The task runs when `advance` has moved the clock by this number of ms.
     number: int  # If two tasks run at the same time, the task with the lower number runs first.
     interval: int  # the usual time between two runs of the task, in ms
     housekeeper: Housekeeper
@@ -149,7 +149,7 @@ class ManualClock:
         without a unit, such as `advance(1)`.
         """
         if not isinstance(by, timedelta):
-            raise TypeError(f"advance({by!r}): name the unit, such as advance(hours=1), or pass a timedelta")
+            raise TypeError(f"advance({by!r}): give the unit, such as advance(hours=1), or pass a timedelta")
         try:
             by += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
         except OverflowError as error:

@@ -67,7 +67,7 @@ class DiskFault:
 
     def on_write(self) -> None:
         """Simulate this fault before a write: wait if the disk is slow, and raise OSError if it is full or failing."""
-        LOGGER.info("a fault changes a write or a sync: the disk is %s", self.kind)
+        LOGGER.info("a fault simulates a %s disk during a write or a sync", self.kind)
         if self.kind == "slow":
             time.sleep(self.seconds)
         else:

@@ -351,7 +351,7 @@ class Broker:
         topic cannot be created, the partition is missing, or the log refuses the records.
         """
         if not values:
-            raise ValueError("name at least one value; None is a tombstone")
+            raise ValueError("pass at least one value; the value None becomes a tombstone")
         if topic not in self._context.topics:
             self.create_topic(topic, self._context.config.num_partitions)
         log = self._context.topics.log_of(TopicPartition(topic, partition))

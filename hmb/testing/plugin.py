@@ -26,7 +26,7 @@ LONGEST_NAME = 200  # characters of a topic's name before the random digits; Kaf
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 TEST = pytest.StashKey[str]()  # the id of the current test
-SUMMARY = pytest.StashKey[list[str]]()  # the lines that the end of the run shows
+SUMMARY = pytest.StashKey[list[str]]()  # the lines that pytest prints at the end of the test run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--hmb-keep",
         action="store_true",
-        help="keep the broker's data directory and the topics of the tests; the end of the run names the directory",
+        help="keep the broker's data directory and the topics of the tests; at the end, pytest prints the directory",
     )
     group.addoption(
         "--hmb-ui",
@@ -68,7 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _add_to_summary(config: pytest.Config, *lines: str) -> None:
-    """Show lines at the end of the run. A worker of pytest-xdist sends the lines to the main process."""
+    """Print lines at the end of the test run. A worker of pytest-xdist sends the lines to the main process."""
     summary = config.stash.setdefault(SUMMARY, [])
     summary.extend(lines)
     if hasattr(config, "workeroutput"):

@@ -37,7 +37,10 @@ def setting_text(name: str, value: Setting) -> str:
             check_unit(name, number)
             return number
         if not is_time(name):
-            raise ValueError("the setting is not a time; give a number or a text")
+            raise ValueError(
+                "the value must not be a timedelta, because the setting is not a time; "
+                "write the value as in server.properties"
+            )
         milliseconds, rest = divmod(value, timedelta(milliseconds=1))
         if rest:
             raise ValueError("must be a whole number of milliseconds")

@@ -332,5 +332,5 @@ def test_memory(answer):
         topic_without_subscribers.retained()
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise AssertionError(f"a topic without subscribers: retained() raises {what} (right: 0)") from error
+        raise AssertionError(f"a topic without subscribers: retained() must return 0, but raises {what}") from error
     check_kept(topic_without_subscribers, references, 0, "3 messages, and a topic without subscribers")

@@ -103,7 +103,7 @@ def test_a_crash(answer, tmp_path):
     Python keeps written bytes in the memory of the process until the program calls `flush`.
     """
     process = os.fork()
-    if process == 0:  # This is the child process. `os._exit` ends it as a crash does: it writes no buffers to files.
+    if process == 0:  # This is the child process. `os._exit` simulates a crash: Python writes no buffers to files.
         try:
             log = answer.Log(tmp_path)
             log.append(b"kept")

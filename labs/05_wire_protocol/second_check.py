@@ -19,8 +19,10 @@ def refuses(case, call, *arguments):
     except ValueError:
         return
     except Exception as error:
-        raise AssertionError(f"{case}: raises {type(error).__name__} (right: ValueError): {error}") from error
-    raise AssertionError(f"{case}: returns {found!r} (right: it raises ValueError)")
+        raise AssertionError(
+            f"{case}: the call must raise ValueError, but raises {type(error).__name__}: {error}"
+        ) from error
+    raise AssertionError(f"{case}: the call must raise ValueError, but returns {found!r}")
 
 
 def test_frames(answer, rng):

@@ -12,7 +12,9 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    low, high = 0, len(entries)  # Entries before `low` are at or below the offset. Entries from `high` on are above.
+    # The entries before index `low` have offsets of at most `offset`. The entry at index `high` and all later entries
+    # have greater offsets.
+    low, high = 0, len(entries)
     while low < high:
         middle = (low + high) // 2
         if entries[middle][0] <= offset:

@@ -136,7 +136,7 @@ def test_no_copy(answer, data, monkeypatch):
     """If a part is a range of a file, `write` sends it without reading it into the memory of the program."""
 
     def refuse(*arguments):
-        raise AssertionError("write reads bytes of the file; os.sendfile sends them without reading")
+        raise AssertionError("the method `write` reads the file into memory; call os.sendfile instead")
 
     for name in ("read", "pread", "readv", "preadv", "fdopen"):
         monkeypatch.setattr(os, name, refuse)

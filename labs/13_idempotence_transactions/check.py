@@ -17,7 +17,7 @@ def appended(answer, partition, *batches):
             offsets.append(partition.append(*batch))
         except (answer.OutOfOrder, answer.Fenced) as error:
             case = f"after {list(batches[:number])}, append{batch}"
-            raise AssertionError(f"{case} raises {type(error).__name__} (right: no error)") from error
+            raise AssertionError(f"{case} must not raise an error, but raises {type(error).__name__}") from error
     return offsets
 
 
@@ -36,9 +36,9 @@ def refused(answer, kind, before, batch):
         moved = partition.end_offset
         assert moved == end, f"{case} raises {kind.__name__}, but moves end_offset to {moved}"
     except (answer.OutOfOrder, answer.Fenced) as error:
-        raise AssertionError(f"{case} raises {type(error).__name__} (right: {kind.__name__})") from error
+        raise AssertionError(f"{case} must raise {kind.__name__}, but raises {type(error).__name__}") from error
     else:
-        raise AssertionError(f"{case} returns {offset!r} (right: it raises {kind.__name__})")
+        raise AssertionError(f"{case} must raise {kind.__name__}, but returns {offset!r}")
 
 
 def test_in_order(answer, rng):
@@ -96,7 +96,7 @@ def test_out_of_order(answer):
     try:
         offset = partition.append(7, 0, 5, 5)
     except (answer.OutOfOrder, answer.Fenced) as error:
-        raise AssertionError(f"{case} raises {type(error).__name__} (right: 5); {why}") from error
+        raise AssertionError(f"{case} must return 5, but raises {type(error).__name__}; {why}") from error
     assert offset == 5, f"{case} returns {offset!r} (right: 5); {why}"
 
 

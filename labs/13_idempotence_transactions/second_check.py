@@ -198,7 +198,7 @@ def attempt(answer, world, outcomes):
             return done
         except Crash:
             coordinator = world.coordinator(answer)
-    raise AssertionError("begin crashes again and again")
+    raise AssertionError("each call of the method `begin` raises Crash")
 
 
 def test_crashes(answer):

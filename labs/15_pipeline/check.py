@@ -100,4 +100,6 @@ def test_crashes(answer, tmp_path):
         assert found == list(range(7)), f"{case}: read_output returns {found}"
         if not has_crashed:
             return
-    raise AssertionError("run needs more than 2,000 lines for six records; does it wait in a loop?")
+    raise AssertionError(
+        "the function `run` executes more than 2,000 lines of code for six records; does `run` wait in a loop?"
+    )

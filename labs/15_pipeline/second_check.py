@@ -130,4 +130,6 @@ def test_crashes(answer, tmp_path):
         assert stored == expected, f"{case}: read_counts returns {stored} (right: {expected})"
         if not has_crashed:
             return
-    raise AssertionError("run needs more than 2,000 lines for three words; does it wait in a loop?")
+    raise AssertionError(
+        "the function `run` executes more than 2,000 lines of code for three words; does `run` wait in a loop?"
+    )

@@ -20,7 +20,7 @@ VIEW = SampleView(columns=(Column("seconds", "s"),), title=lambda _: "Naps")
 @versus_option
 @click.option("--lengths", type=CommaList(click.INT), default=[1])
 def nap(measurement: Measurement, versus: Installation | None, lengths: list[int]) -> None:
-    """Add one sample for each round and length. The time of a sample is a tenth of its length, in seconds."""
+    """Add one sample for each round and each number in `lengths`. For example, the number 2 adds a time of 0.2 s."""
     for number, length in measurement.rounds(lengths):
         measurement.add(number, "HMB", "", {"length": length}, {"seconds": length / 10})
 

@@ -130,9 +130,10 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
 def test_pipelined_produces_share_a_sync_and_a_system_call(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, acks: int, syncs: int, sends: int
 ) -> None:
-    """With acks=1, one system call sends four of the five responses, and another one sends the fifth response.
+    """The broker sends the responses to several Produce requests of one client with one system call.
 
-    If the broker gathered more responses, the client and the broker would wait for each other.
+    With acks=all, one sync and one system call serve all five requests. With acks=1, a system call sends at most four
+    responses, so the broker makes two system calls.
     """
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(RecordBatch.parse(encode_batch([Record(0, 0, None, b"value")])))

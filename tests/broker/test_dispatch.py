@@ -1,4 +1,4 @@
-"""Tests of the dispatcher: a request becomes the response of its handler, or the connection is closed."""
+"""Tests of the dispatcher: it returns the response of the handler, or closes the connection after an error."""
 
 from __future__ import annotations
 

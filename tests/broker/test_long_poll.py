@@ -1,4 +1,4 @@
-"""Tests of `long_poll`, without any logs: which changes end its wait, and that it watches nothing after the wait."""
+"""Tests of `long_poll` without logs. A new record ends the wait, and the request then removes its watchers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tests.waiting import until
 
 
 class Poll:
-    """A poll that watches one set of watchers, and after its second `collect` also a second set.
+    """A poll whose property `watched` contains one set of watchers after the first `collect`, and two after the second.
 
-    The poll of a share group can do the same, because a share-partition exists only after its state is loaded.
+    A ShareFetch request can also find a set late: each share-partition has a set of watchers, but exists only after the
+    broker has loaded its state.
     """
 
     def __init__(self) -> None:

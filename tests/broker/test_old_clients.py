@@ -60,7 +60,8 @@ def test_a_damaged_record_is_not_sent_to_an_old_client(
     answer = ask(fetch(2), version)
     assert outcome(answer) == ErrorCode.CORRUPT_MESSAGE
     assert not answer.responses[0].partitions[0].records
-    assert list_offsets(ask, 1, 1) == (0, 2, 4)  # Timestamp 1 belongs to the damaged batch, so its offset is 2.
+    # The batch with timestamp 1 is damaged, so the broker returns the start of the next batch: timestamp 2, offset 4.
+    assert list_offsets(ask, 1, 1) == (0, 2, 4)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert f"{log.segments[0].path}, position {size}, offsets 2 to 3: the batch's CRC is " in caplog.text
 

@@ -1,4 +1,4 @@
-"""Tests of `hmb broker`: the sources of its settings, the line that shows that it is ready, and its stop."""
+"""Tests of `hmb broker`: the sources of the settings, the line that a ready broker prints, and how a broker stops."""
 
 import json
 import os

@@ -55,7 +55,7 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
 )
 def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, command: list[str], name: str) -> None:
     result = run(*command, name, "-b", NOBODY, exit_code=2)
-    assert f"{name!r} is not a topic name: 1 to 249 letters, digits, '.', '_' or '-'" in " ".join(result.stderr.split())
+    assert f"{name!r} is not a topic name; a topic name consists of 1 to 249" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_json_that_is_nested_too_deeply(run: Hmb, servers: str) -> None:
         (["topics", "create", "wide", "--replication-factor", "3"], "", 1, "(INVALID_REPLICATION_FACTOR)"),
         (["topics", "create", "odd", "--config", "no.such=1"], "", 1, "(INVALID_CONFIG)"),
         (["produce", "t", "-p", "3"], "x", 3, "line 1: topic 't' has no partition 3"),
-        (["produce", "t", "--json"], "{}\n", 1, 'hmb: standard input, line 1: no "value"'),
+        (["produce", "t", "--json"], "{}\n", 1, 'hmb: standard input, line 1: the object has neither "value"'),
         (
             ["produce", "t", "--json"],
             '{"value": "x"}\nnonsense\n',

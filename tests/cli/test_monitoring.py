@@ -55,7 +55,7 @@ def test_a_broker_without_state_is_one_clear_line(run: Hmb, tmp_path: Path, argu
 def test_a_wrong_address_is_one_clear_line(run: Hmb, url: str) -> None:
     assert "the token is missing or wrong" in run("state", "--state-url", url + "x", exit_code=2).stderr
     assert "no broker serves its state" in run("state", "--state-url", "http://127.0.0.1:1/state", exit_code=4).stderr
-    assert "is no address" in run("state", "--state-url", "127.0.0.1:80", exit_code=2).stderr
+    assert "is not a link to the state of a broker" in run("state", "--state-url", "127.0.0.1:80", exit_code=2).stderr
 
 
 def test_ui_prints_the_link_of_a_running_broker(run: Hmb, tmp_path: Path) -> None:

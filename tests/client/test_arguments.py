@@ -40,7 +40,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         (lambda admin: admin.remove_members("g", member_ids="ab"), "member ids must be a list"),
         (lambda admin: admin.remove_members("g", group_instance_ids="ab"), "group instance ids must be a list"),
         (lambda admin: admin.list_group_offsets("g", "ab"), r"\[TopicPartition\(\"t\", 0\)\]"),
-        (lambda admin: admin.list_group_offsets("g", T0), "put it in a list"),
+        (lambda admin: admin.list_group_offsets("g", T0), "must be a list of partitions"),
         (lambda admin: admin.alter_group_offsets("g", {"t": 1}), "'t' has another type"),
         (lambda admin: admin.alter_group_offsets("g", [T0]), r"{TopicPartition\(\"t\", 0\): 5}"),
         (lambda admin: admin.delete_group_offsets("g", "ab"), "partitions must be a list"),
@@ -68,7 +68,7 @@ def test_a_string_is_not_a_list_of_letters(call: Callable[[Admin], Any], message
 @pytest.mark.parametrize(
     ("topics", "options", "message"),
     [
-        ((["a", "b"],), {}, 'argument of its own, "a", "b", not a list'),
+        ((["a", "b"],), {}, 'separate argument, for example "a", "b", not an item of a list'),
         ((b"a",), {}, "a topic's name must be a str, not b'a'"),
         (("a",), {"group": 5}, "a group's name must be a str, not 5"),
         (("a",), {"offset": AtTime(cast(Any, datetime.now(UTC)))}, r"int\(when.timestamp\(\) \* 1000\)"),
@@ -96,7 +96,7 @@ def test_a_mistake_with_a_new_consumer_gets_a_clear_message(
         (lambda it: it.offsets_for_time(datetime.now(UTC), [T0]), r"int\(when.timestamp\(\) \* 1000\)"),
         (lambda it: it.end_offsets("ab"), "partitions must be a list"),
         (lambda it: it.assign("ab"), "partitions must be a list"),
-        (lambda it: it.subscribe(["a", "b"]), "an argument of its own"),
+        (lambda it: it.subscribe(["a", "b"]), "a separate argument"),
     ],
 )
 def test_a_mistake_with_a_consumer_gets_a_clear_message(call: Callable[[Any], Any], message: str) -> None:

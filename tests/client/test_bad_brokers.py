@@ -1,4 +1,4 @@
-"""Tests of every part of the client with servers that behave wrongly: each call raises an error with a reason in time.
+"""Tests of the client with servers that behave wrongly: each call ends within 20 seconds, and errors state the reason.
 
 All parts of the client connect to the same servers. Some are not Kafka brokers, and one sends damaged responses.
 """

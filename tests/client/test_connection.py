@@ -176,8 +176,8 @@ def test_a_server_of_another_protocol(said: bytes) -> None:
 def test_a_client_of_an_http_server_gets_an_error_at_once() -> None:
     """A client that connects to an HTTP server gets an error at once.
 
-    An HTTP server waits for the end of a line. The first correlation id therefore consists of line ends, so the server
-    responds at once. Without them, the client would wait until its time limit.
+    An HTTP server does not respond before it receives a newline. The correlation id in the client's first request
+    therefore contains newlines. Without these newlines, the client would wait until its timeout.
     """
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     thread = threading.Thread(target=server.serve_forever)

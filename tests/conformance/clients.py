@@ -7,7 +7,7 @@ The test compares the written file and the read file byte for byte. A lost, repe
 difference. The console tools transfer text, so the lines are UTF-8 and contain no CR or LF.
 
 Each writer lists the codecs that it supports. A reader must read all codecs, except those that its client refuses.
-Example: aiokafka cannot read lz4 in message format 0, whose frames have the wrong header checksum of KAFKA-3160.
+Example: aiokafka refuses lz4 in message format 0, because the lz4 frames have a wrong header checksum (KAFKA-3160).
 """
 
 from __future__ import annotations

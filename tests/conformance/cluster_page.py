@@ -1,4 +1,4 @@
-"""Runs the commands of the page "From one machine to a cluster" against three brokers of Apache Kafka 4.3.0 and Spark.
+"""Runs the commands of the page "From one machine to a cluster" with Spark and three Apache Kafka 4.3.0 brokers.
 
     python -m tests.conformance.cluster_page     # writes the present output of all commands into the page
 

@@ -38,7 +38,7 @@ BATCH_SIZE, REQUEST_SIZE = 2_048, 4_096  # bytes; small, so that there are many 
 REQUEST_SECONDS = 2.0  # the time after which a request without a response fails
 DELIVERY_SECONDS = 600.0
 IN_TRANSACTION = 30  # records for each partition in one transaction
-UNKNOWN = -1  # the offset in the response to a repeated batch that the broker has forgotten
+UNKNOWN = -1  # The producer reports this offset if the broker no longer knows the offset of a repeated batch.
 
 
 def produce(network: Unreliable, records: int) -> ProducerMetrics:

@@ -75,11 +75,16 @@ class Dump:
 def dump_logs(files: Sequence[Path]) -> dict[Path, Dump]:
     """Run Kafka's DumpLogSegments on log files, and parse its output.
 
-    The report of a file starts with `Dumping <path>`. A line that starts with `baseOffset: 0 lastOffset: 9 ...
-    compresscodec: none crc: 1 isvalid: true` is a batch. An old message starts with `offset: 0 position: 0 ...`.
+    The report of a file starts with the line `Dumping <path>`. The next lines are of three kinds:
 
-    A line that starts with `| offset: 0 ... payload: ...` is a record of the batch above it. Old messages have their
-    own `isvalid`. Any other line that is not a heading is a problem.
+    - `baseOffset: 0 lastOffset: 9 ... compresscodec: none crc: 1 isvalid: true` describes a batch.
+
+    - `offset: 0 position: 0 ... isvalid: true` describes an old message (magic 0 or 1).
+
+    - `| offset: 0 ... payload: ...` describes a record in the batch or the old message above this line.
+
+    DumpLogSegments reports a wrong checksum as `isvalid: false`, or as `isValid: false` in the line of a record. The
+    function returns these lines, and all lines of an unknown kind, as problems.
     """
     arguments = ["--deep-iteration", "--print-data-log", "--files", ",".join(map(str, files))]
     output = run(peers.kafka_43_jars(), "org.apache.kafka.tools.DumpLogSegments", *arguments).decode()

@@ -7,8 +7,8 @@
 `librdkafka.txt` lists the expected result of each test: `pass`, `gap` (with its cause) or `n/a`. A test is not
 applicable if it needs a feature that this build or a single broker does not have, or if it fails with Kafka, too.
 
-If a test that should pass fails, the command exits with code 1. If a test with a gap passes, the command reports it, so
-that the list can be updated.
+If a test fails although the list expects `pass`, the command exits with code 1. If a test passes although the list
+expects `gap`, the command prints a remark, and the list can be updated.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
     python -m tests.conformance.other_suites aiokafka FOLDER       # the source tree of aiokafka 0.14.0
     python -m tests.conformance.other_suites quixstreams FOLDER    # the source tree of quixstreams 3.25.0
 
-The source distributions on PyPI contain no tests, so FOLDER is a checkout of the project. The command copies it, and
-appends `other_suites/NAME.py` to the copy's `tests/conftest.py`. These fixtures replace the ones that start Kafka in a
-container. The suite runs in a virtual environment of its own, with the released package from PyPI.
+The source distributions on PyPI contain no tests, so FOLDER is a checkout of the project. The command copies FOLDER,
+and appends `other_suites/NAME.py` to the copy's `tests/conftest.py`. The fixtures in `other_suites/NAME.py` replace the
+project's fixtures that start Kafka in a container. The suite runs in a virtual environment of its own, in which the
+project's released package is installed.
 
 `other_suites/NAME.txt` lists the tests that are expected to fail, with their reasons. A line that ends with `*` matches
 every test whose name begins with the text before it. If another test fails, the command exits with code 1.
@@ -36,7 +37,8 @@ class Suite:
 
     requirements: tuple[str, ...]
     arguments: tuple[str, ...]  # the arguments of pytest
-    package: str | None = None  # the folder of the project's source code, if the package from PyPI replaces it
+    # The name of a source folder to delete from the copy, so that the tests import the installed package from PyPI.
+    package: str | None = None
 
 
 QUIX = "tests/test_quixstreams/"
@@ -74,13 +76,13 @@ def is_expected(test: str, expected: list[str]) -> bool:
 
 
 def unexpected_failures(name: str, output: str) -> list[str]:
-    """Return the failed tests in pytest's output that the list of the suite does not contain."""
+    """Return the tests that failed, except those in the suite's list of expected failures."""
     expected = expected_failures(name)
     return [test for test in FAILED.findall(output) if not is_expected(test, expected)]
 
 
 def copy_with_fixtures(name: str, source: Path, copy: Path) -> None:
-    """Copy a source tree. Append the fixtures that start HMB instead of a container."""
+    """Copy a project's source tree. Append `other_suites/NAME.py` to `tests/conftest.py` in the copy."""
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns(".git"))
     if package := SUITES[name].package:
         shutil.rmtree(copy / package)

@@ -28,7 +28,7 @@ def records(bootstrap: str, topic: str) -> list[dict[str, Any]]:
 
 
 def fill(bootstrap: str) -> None:
-    """Write a topic without gaps in all codecs, and a topic with committed and aborted transactions."""
+    """Write records to topic "plain" with each codec, and to topic "gaps" in committed and aborted transactions."""
     with hmb.Admin(bootstrap) as admin:
         new = [hmb.NewTopic("plain", 1, configs={"retention.ms": "-1"}), hmb.NewTopic("gaps", 1)]
         assert not any(isinstance(it, Exception) for it in admin.create_topics(new).values())

@@ -140,7 +140,8 @@ def test_a_group_moves_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Pa
     directory, (port,) = tmp_path / "shared", peers.free_ports(1)
     kafka: Callable[[], peers.Peer] = lambda: peers.Kafka43(directory, port=port, config=CONFIG)  # noqa: E731
     hmb: Callable[[], peers.Peer] = lambda: peers.Hmb(directory, port=port, config=CONFIG)  # noqa: E731
-    if first == "hmb":  # Kafka opens only topics that its controller has created, even __consumer_offsets.
+    # Kafka must create all topics, including __consumer_offsets, because Kafka does not open topics that HMB creates.
+    if first == "hmb":
         with kafka() as broker:
             fill(broker)
             assert describe(broker).error_code == ErrorCode.GROUP_ID_NOT_FOUND

@@ -44,7 +44,7 @@ CLASSIC, CONSUMER = 0, 1  # the member types in ConsumerGroupDescribe
 
 
 class Seen:
-    """The numbers of the records that all consumers of the test have read. Several threads can use this object."""
+    """The record numbers that each consumer of the test has read. Several threads can use one `Seen` object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

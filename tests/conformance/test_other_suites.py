@@ -1,4 +1,4 @@
-"""The test suites of other projects pass on HMB's pytest plugin, except for the tests that are listed as failures.
+"""Runs the test suites of other projects with HMB's pytest plugin. Only tests on a list of known failures may fail.
 
 `HMB_SUITES` names a folder with the source trees `aiokafka` and `quixstreams`. Without it the runs are skipped.
 """

@@ -1,4 +1,4 @@
-"""Tests that `hmb state -b`, `hmb top -b` and `hmb ui -b` can show Apache Kafka 4.3.0 as well as an HMB broker."""
+"""Tests that `hmb state -b`, `hmb top -b` and `hmb ui -b` can show the state of an Apache Kafka 4.3.0 broker."""
 
 from __future__ import annotations
 

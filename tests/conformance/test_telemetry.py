@@ -16,7 +16,7 @@ from hmb.client.admin import ConfigResource, ResourceType, raised
 from tests.conformance.java_clients import QUICK_START
 from tests.waiting import until
 
-CREATED = "org.apache.kafka.producer.connection.creation.total"  # a metric of both clients
+CREATED = "org.apache.kafka.producer.connection.creation.total"  # librdkafka and the Java client send this metric.
 pytestmark = [pytest.mark.external, pytest.mark.timeout(180)]
 
 

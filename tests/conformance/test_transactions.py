@@ -1,10 +1,10 @@
 """Tests of exactly-once processing with real clients.
 
-Each client copies a topic in transactions, which also contain the offsets of the read records. The client aborts some
-of the transactions.
+Each client copies the records of one topic to a second topic in transactions. The client also commits its consumer
+offsets in these transactions. The client aborts some of the transactions and then copies their records again.
 
-A consumer with read_committed must read every record of the copy once. A consumer with read_uncommitted must read more
-records.
+A consumer with read_committed must read each record of the second topic exactly once. A consumer with read_uncommitted
+also reads the records of the aborted transactions.
 
 Kafka 4.3.0's kafka-transactions finds, describes and aborts open transactions. Its DumpLogSegments reads the
 coordinator's journal.

@@ -3,9 +3,11 @@
     with Unreliable(broker.bootstrap, random_seed, Chances()) as network:
         hmb.Producer(network.address)
 
-The proxy receives whole frames from the client and from the broker, and selects a random failure, or none, for each
-frame. Each connection has its own random numbers from one seed. A seed therefore repeats the kinds of failures, but not
-their exact moments, which depend on threads and processes. The failures are:
+The proxy receives whole frames from the client and from the broker. For each frame, the proxy selects a failure, or
+none, at random. One seed determines the random numbers of all connections. A test that runs again with the same seed
+has similar failures, but not at exactly the same moments, because threads and processes run differently.
+
+The proxy can cause these failures:
 
     cut       the connection breaks in the middle of the frame, in either direction
     late      the connection breaks for the client, but the request arrives at the broker a while later
@@ -91,7 +93,7 @@ class Link:
 
 
 class Unreliable:
-    """A proxy with failures in front of one broker."""
+    """A proxy between the clients and one broker. The proxy causes random failures."""
 
     def __init__(self, bootstrap: str, seed: int, chances: Chances | None = None) -> None:
         self.calm = True

@@ -1,4 +1,4 @@
-"""A view of a state table that tests compare with Kafka's `validPreviousStates`."""
+"""Finds the previous states of each state. Tests compare them with `validPreviousStates` in Kafka's code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hmb.state_table import StateTable
 
 
 def predecessors(table: StateTable[Any, Any]) -> dict[Enum, set[Enum]]:
-    """Return, for each state that can be reached, the states from which a transition leads to it."""
+    """Return the previous states of each state. A state without previous states is not in the result."""
     found: dict[Enum, set[Enum]] = defaultdict(set)
     for before, _, after in table:
         found[after].add(before)

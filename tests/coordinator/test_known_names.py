@@ -1,4 +1,4 @@
-"""Tests of the cache of values by name. The cache stores no long names, so its size in bytes has a limit."""
+"""Tests of the decorator `cached_by_name`. Its cache stores no results for long names, so the cache stays small."""
 
 from __future__ import annotations
 

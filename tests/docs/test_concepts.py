@@ -1,6 +1,7 @@
 """Tests of the pages about concepts: their order, and the drawing, the example and the links that each page needs.
 
-The example is a terminal session, which shows commands and their output. The links lead to the glossary.
+The example on each page about a concept is a terminal session: commands and their output. Links on the page lead to
+the glossary, which explains technical words.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def picture_of(made: Any) -> ElementTree.Element:
 
 
 def lines_at(picture: ElementTree.Element, x: float) -> list[list[float]]:
-    """Return the top and the bottom y of each vertical line at `x`, from top to bottom."""
+    """Return the list [top y, bottom y] for each vertical line at the position `x`, in order from top to bottom."""
     found = []
     for line in picture.iterfind(".//{*}polyline"):
         points = [[float(value) for value in point.split(",")] for point in line.get("points", "").split()]

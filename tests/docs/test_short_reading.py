@@ -1,6 +1,7 @@
 """Tests the short reading: a list of files for a first look at the code, in `hmb`'s docstring, README and the docs.
 
-The short reading has at most fifteen files with at most 3,000 lines, so that a reader can finish it in one evening.
+The short reading has at most fifteen files. Together, these files have at most 3,000 lines, so that a reader can finish
+the short reading in one evening.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ def test_readme_repeats_the_short_reading() -> None:
 
 
 def test_the_files_that_come_next_exist() -> None:
-    """After the list, the docstring names further files.
+    """After the short reading, the docstring of `hmb` names nine more files.
 
-    Each of these files exists in the folder that its sentence names first.
+    The test checks that each file exists. For example, the docstring names `schema.py` in a sentence that begins with
+    "Under `protocol/`". So the file `hmb/protocol/schema.py` must exist.
     """
     _, _, after = part_on_the_page().partition("Nine more files")
     folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|After the core)"

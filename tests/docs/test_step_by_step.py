@@ -1,4 +1,7 @@
-"""Tests of drawings of steps: the picture on a page, errors for wrong steps, and the steps of the book's processes."""
+"""Tests of the directive `step-by-step`, which shows a process as a series of drawings with captions.
+
+The tests check pages with the directive, the warnings for mistakes, and each process that the documentation shows.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The tours in the documentation are correct: real requests call the functions of a page in the order of the page.
+"""Tests of the tours: pages of the documentation that follow one kind of request through the code.
 
-The functions on a page must be a subsequence of the calls of real requests (tests/tracing.py). Other calls may come
-between them.
+A test sends real requests, and records which functions are called (tests/tracing.py). The functions on a page must be
+called in the order of the page. Other calls may come between them.
 """
 
 from __future__ import annotations

@@ -53,9 +53,10 @@ def kafka_43_quotas(bootstrap: str, topic: str) -> None:
 
 
 def hmb_login(bootstrap: str, topic: str) -> None:
-    """Try to log in at a listener without SASL, to use tokens, and to move a partition to an unknown directory.
+    """Send requests that Kafka refuses.
 
-    Kafka refuses these requests.
+    The client tries to log in, although the listener has no SASL. It tries to move a partition to a directory that
+    does not exist. It also tries to create, renew, expire and describe delegation tokens.
     """
     host, _, port = bootstrap.rpartition(":")
     connection = Connection(host, int(port), "hmb", 30.0)

@@ -1,4 +1,7 @@
-"""Clients that write in transactions, and the tool that describes them. Their requests are captured as golden files."""
+"""Clients that write in transactions, and Kafka's tool that describes transactions.
+
+The requests of these programs are captured as golden files.
+"""
 
 from __future__ import annotations
 

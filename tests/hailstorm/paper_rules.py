@@ -16,7 +16,10 @@ from hmb.hailstorm.processors.sinks import SinkMachine
 
 
 def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
-    """Return the Hailstorm paper's table of states: the spouts resume before the bolts have split their states."""
+    """Return the steps of the negotiator in the Hailstorm paper, in which the spouts resume too early.
+
+    In these steps, the spouts resume before the bolts have split their states for a snapshot.
+    """
     kept = [step for step in STEPS if MasterPhase.SPOUTS_PAUSED_AT not in (step.before, step.after)]
     paused = next(step for step in STEPS if step.event is NegotiatorEvent.ALL_PAUSED)
     return (*kept, paused._replace(after=MasterPhase.FLOWING_TO))

@@ -25,7 +25,7 @@ from hmb.hailstorm.topology import Topology
 from tests.hailstorm import topologies
 from tests.hailstorm.test_windows import timed, timed_logs, topology
 
-LONG_BEFORE = 25  # ms; longer than a window, so a tuple with a time this much earlier comes too late
+LONG_BEFORE = 25  # ms; windows last 20 ms, so a tuple whose time is lowered by 25 ms can miss its window
 
 
 def test_the_module_and_the_function_have_different_names() -> None:
@@ -51,7 +51,11 @@ def test_windows_that_are_dropped_at_different_moments_are_no_problem(windows: W
 
 
 def running_counts(windows: WindowsOf) -> Topology:
-    """Return a topology with a mistake: its bolt `window` adds up the running counts of another bolt."""
+    """Return a topology whose bolt `window` has results that depend on the order in which tuples arrive.
+
+    The bolt `count` sends 1 for the first tuple of a word, 2 for the second, and so on. The bolt `window` adds these
+    numbers.
+    """
     made = Topology("running")
     made.spout("words", Spout("words", timed, event_time=lambda item: item[1], allowed_lateness=10))
     count = Bolt.keyed(
@@ -73,8 +77,8 @@ def test_a_window_over_running_values_is_named(windows: WindowsOf) -> None:
 def test_a_time_before_the_event_time_of_the_spout_is_named() -> None:
     """`check` names a bolt that gives tuples earlier times than the spout does.
 
-    The bolt closes its windows by the spout's times. So which of its tuples are late depends on the order in which
-    tuples arrive.
+    The spout's times decide when the bolt closes a window. The bolt's own times are 25 ms earlier, so a tuple can be
+    late: it arrives after its window has closed. The order in which tuples arrive decides which tuples are late.
     """
     made = topology(Tumbling(20, MapOf(Sum())))
     del made.nodes["window"], made.nodes["out"]
@@ -262,5 +266,5 @@ def test_an_event_time_that_is_no_number_is_named() -> None:
 
 
 def test_a_function_that_needs_arguments_is_no_topology() -> None:
-    with pytest.raises(TopologyError, match="json:dumps is a function that needs arguments: name a Topology"):
+    with pytest.raises(TopologyError, match="json:dumps is a function that needs arguments: use the name of"):
         load_topology("json:dumps")

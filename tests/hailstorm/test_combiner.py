@@ -46,7 +46,10 @@ def counting(**options: Any) -> Bolt:
 
 
 def sent(bolt: Bolt, tuples: list[Any]) -> dict[str, Payloads]:
-    """Return the payloads that a spout sends for a batch, by receiver. The batch has the offsets from 7 on."""
+    """Return the payloads that a spout sends to each instance of `bolt` for the list `tuples`.
+
+    The keys of the dictionary are the names of the instances. The first tuple has offset 7, and the next one offset 8.
+    """
     processors = Processors(words(bolt), {"words": [0, 1]})
     emitter = Emitter(processors, processors.named("words-0"), 1)
     offsets = list(range(7, 7 + len(tuples)))
@@ -115,7 +118,7 @@ def test_an_own_transform_receives_the_key() -> None:
 
 def test_an_error_in_the_users_code_is_named_with_its_origin() -> None:
     bolt = Bolt.keyed(Sum(), key=str, value=lambda word: 1 if word == "sun" else {}["no value"], combine=True)
-    with pytest.raises(UserCodeError, match=r"count: key, value, lift or merge .*'fog' from words-0 at offset 8"):
+    with pytest.raises(UserCodeError, match=r"count: .*\(key, value, lift or merge\) .*'fog' from words-0 at offset 8"):
         sent(bolt, BATCH)
 
 

@@ -1,4 +1,4 @@
-"""Tests of Hailstorm by goldenscripts (tests/scripts/hailstorm): each script lists events, and prints their effects.
+"""Tests of Hailstorm with goldenscripts (tests/scripts/hailstorm): each script lists events, and prints their effects.
 
     produce WORD ... [to=PARTITION]    append records to the topic `words`, to partition 0 or another one
     negotiate                          the negotiator reads the reports, and takes steps until it waits

@@ -108,7 +108,8 @@ def test_an_answer_to_an_older_master_state_does_not_count() -> None:
     driver = Driver()
     driver.flow()
     for name in driver.processors.by_name:
-        driver.living[name] = replace(driver.living[name], position=7)  # a position of an earlier pause
+        # The report is old: it contains offset 7, at which a spout paused for an earlier snapshot.
+        driver.living[name] = replace(driver.living[name], position=7)
     assert driver.step(seconds=1) is MasterPhase.SPOUTS_PAUSED
     assert driver.step() is None
     driver.report()

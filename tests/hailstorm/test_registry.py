@@ -1,6 +1,6 @@
-"""Tests of registries: nodes that vanish with their session, change notifications, elections, and ends of sessions.
+"""Tests of registries: elections, notifications about changed nodes, and the removal of nodes when a session ends.
 
-Each test runs with every kind of registry.
+Each test with the fixture `registries` runs with every kind of registry.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def test_a_client_that_reads_nothing_loses_its_session_when_its_queue_is_full(ca
         written += 1
     until(lambda: "living/deaf-0" not in local.nodes)
     assert written > MAX_OUTGOING == 10_000
-    assert "the session of deaf has expired: the client reads nothing" in caplog.text
+    assert "the session of deaf has expired because the client does not read the answers" in caplog.text
     busy.write("living/busy-0", b"still alive")
     client.close()
     server.close()

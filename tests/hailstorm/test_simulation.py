@@ -1,4 +1,7 @@
-"""Runs the snapshot protocol in thousands of orders of events: results are exact, and planted defects are found."""
+"""Tests of Hailstorm's snapshot protocol in thousands of simulated runs. Each run has a random order of events.
+
+The results of each run must be exact. If a test plants a defect in the code, at least one run must fail.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,16 @@ RUNS: tuple[Callable[..., Any], ...] = (run_trending, run_tracing, run_combining
 
 SEEDS = 2000
 CHUNK = 100
-DEFECT_SEEDS = 400  # Each defect added on purpose must make a run fail for at least one of this many seeds.
+DEFECT_SEEDS = 400  # A test plants a defect in the code, and tries up to 400 seeds. For one of them, a run must fail.
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
-    """Each snapshot at a clock C holds exactly the tuples below C, and low water marks never go back."""
+    """In every run, each complete snapshot equals the result of a batch job over the records in this snapshot.
+
+    The final results of the run are also exact. The offsets in a low water mark never decrease.
+    """
     snapshots = replayed = 0
     for seed in range(first, first + CHUNK):
         result = RUNS[seed % 3](seed, crashes=seed % 5)
@@ -75,8 +81,8 @@ def test_a_held_back_sink_loses_nothing_in_a_crash(seed: int) -> None:
     assert written.keys() == expected.keys()
 
 
-# -- the Hailstorm paper's rules with holes, and other defects: a test plants each defect, and the simulation must find
-# it
+# -- planted defects: each test `test_hole_...` uses a faulty rule of the Hailstorm paper, and each test
+# `test_defect_...` adds another defect. The simulation must find the defect.
 
 
 @pytest.fixture
@@ -97,10 +103,9 @@ def first_failure(**options: Any) -> str:
 
 
 def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the Hailstorm paper's rule: a low water mark travels only with tuples.
+    """A snapshot can hang if processors send low water marks only with tuples, as in the Hailstorm paper.
 
-    An instance that receives no tuple then receives no mark either. It never saves its state, so the snapshot never
-    completes.
+    A bolt that receives no tuples then receives no marks. The bolt waits forever for marks, and never saves its state.
     """
     distribute = Emitter._distribute
 
@@ -113,19 +118,20 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 
 
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the Hailstorm paper's rule: a low water mark must equal the clock of the snapshot.
+    """A snapshot can hang if a low water mark must be equal to the snapshot's clock, as in the Hailstorm paper.
 
-    Mark and clock have one offset for each partition. In partition 0, the mark may pass the clock's offset before it
-    reaches that of partition 1. Mark and clock are then never equal, and the snapshot never completes.
+    A mark and a clock contain one offset for each partition. For example, the clock is (10, 20), and a bolt's mark
+    changes from (10, 15) to (12, 20). The mark never equals the clock, so the bolt never saves its state.
     """
     plant(Clock, "has_reached", lambda self, goal: all(self[p] == goal[p] for p in self))
     assert "has not ended" in first_failure()
 
 
 def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the Hailstorm paper's rule: the spouts resume before all bolts have split their states.
+    """A snapshot can be wrong if the spouts resume before each bolt has begun the snapshot, as in the Hailstorm paper.
 
-    A tuple above the clock then reaches a bolt that has not split its state yet, and the snapshot is wrong.
+    A spout can then send a tuple that does not belong to the snapshot to a bolt that has not begun the snapshot. The
+    bolt later saves this tuple in the snapshot.
     """
     plant(Negotiator, "steps", paper_rules.steps_without_waiting_for_the_split())
     plant(Participant, "bolt_machine", paper_rules.BoltThatSplitsWhenFlowing)
@@ -134,21 +140,21 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """A hole in the Hailstorm paper's rule: a bolt computes its outputs from both of its states.
+    """A snapshot can be wrong if a bolt computes all outputs from both of its states, as in the Hailstorm paper.
 
-    One state belongs to the snapshot, and the other contains later tuples. The snapshot of the next bolt then contains
-    values from later tuples.
+    During a snapshot, a bolt adds the snapshot's tuples to state A, and later tuples to state B. If an output for a
+    tuple of the snapshot depends on B, the next bolt saves a wrong value in its snapshot.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltOfThePaper)
     assert "topn at" in first_failure()
 
 
 def test_hole_e_a_tuple_above_the_clock_that_does_not_wait_leaves_an_old_value(plant: Callable[..., None]) -> None:
-    """With the Hailstorm paper's rule, a bolt may never send its complete result.
+    """A bolt can send a wrong last result if later tuples do not wait during a snapshot, as in the Hailstorm paper.
 
-    During a snapshot, a bolt counts the snapshot's tuples in A and later tuples in B. For example, the bolt `count` has
-    A = 4 and B = 4, and sends A + B = 8. Then another tuple of the snapshot makes A = 5, and `count` sends A = 5 for
-    the snapshot. The complete count is 9, but the next bolt never receives it.
+    A bolt counts the snapshot's tuples in A, and later tuples in B. For example, A = 4 and B = 4, so the bolt sends
+    A + B = 8. Another tuple of the snapshot arrives, and the bolt sends A = 5. The bolt never sends the complete
+    count, which is 9.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltThatMergesAtOnce)
     assert "topn at" in first_failure()
@@ -164,10 +170,10 @@ def test_defect_a_maximum_instead_of_a_minimum(plant: Callable[..., None]) -> No
 
 
 def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None]) -> None:
-    """The planted defect: a bolt adds one tuple too many of each partition to a snapshot.
+    """The planted defect: for each partition, a bolt adds one tuple too many to a snapshot.
 
-    A snapshot's clock contains, for each partition, the first offset after the snapshot. The bolt treats this offset as
-    the snapshot's last one. One tuple then counts twice.
+    For example, the snapshot's clock contains offset 10, so the last offset in the snapshot should be 9. The bolt also
+    adds the tuple from offset 10.
     """
     without_waiting = BoltMachine._without_waiting
 

@@ -221,9 +221,10 @@ def test_a_partition_that_was_idle_cannot_start_a_closed_window_again() -> None:
 
 
 def test_the_closed_windows_are_part_of_the_snapshot() -> None:
-    """A snapshot contains the closed windows.
+    """A snapshot stores which windows are closed. These windows stay closed after a restart.
 
-    A replay has the same closed windows, even if other partitions are idle then.
+    The bolt closes windows while one partition is idle. After the restart, the bolt receives a tuple with event time 7
+    from this partition. The tuple is late, because its window is still closed.
     """
     one, other, bolt = machines()
     other.idle()
@@ -270,7 +271,7 @@ def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
 ) -> None:
     """The count of late tuples of a bolt continues after a restart.
 
-    The bolt's times are a second too early, so all tuples after the first snapshot are late.
+    The bolt subtracts 1,000 ms from each event time, so all tuples after the first snapshot are late for the bolt.
     """
     topic = make_topic([[b"2000", b"2005"]])
     made = Topology("late")
@@ -283,7 +284,7 @@ def test_the_late_tuples_of_a_bolt_are_counted_across_runs(
     produce(servers, topic, [[b"2010", b"2012", b"2011"]])
     found = run(made, servers, DirectorySnapshotStore(tmp_path), until="end").late
     assert found == {"words": 1, "window": 2}
-    late = r"window-0: \d tuples came after their windows had ended .*, the last one was \('sun', 201"
+    late = r"window-0: \d tuples arrived after their windows had closed, .* The last of these tuples was \('sun', 201"
     assert re.search(late, caplog.text)
     produce(servers, topic, [[b"2020"]])
     assert run(made, servers, DirectorySnapshotStore(tmp_path), until="end").late == {"words": 1, "window": 3}
@@ -300,5 +301,5 @@ def test_a_late_record_of_a_real_topic_is_left_out_and_named(
     made.bolt("window", Bolt.windowed(windows, lambda i: i[1], lambda i: i[0], lambda i: 1), after="words")
     made.sink("out", Sink(lambda item: None), after="window")
     assert run(made, servers, until="end").states["window"] == {0: {"sun": 3}}
-    late = f"1 records of {topic}-0 are late and are left out, the last one at offset 2 with event time 109 ms"
+    late = f"1 records of {topic}-0 are late and are left out. The last late record has offset 2 and event time 109 ms"
     assert late in caplog.text

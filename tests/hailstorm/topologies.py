@@ -46,7 +46,7 @@ def word_logs(seed: int, most: int = 20, *, with_gaps: bool = True) -> Logs:
 
 
 def words_below(logs: Logs, clock: Clock | None = None) -> list[str]:
-    """Return the words of all records below a clock. Without a clock, return all words."""
+    """Return the words of the records below the offsets in `clock`. If `clock` is None, return all words."""
     return [
         each.value.decode()
         for log in logs["words"]

@@ -127,19 +127,19 @@ MISTAKES = [
         "05/waits_for_any_length",
         right="if not 0 <= length <= self.limit:",
         wrong="if length < 0:",
-        message="a frame of the length 101: returns [] (right: it raises ValueError)",
+        message="a frame of the length 101: the call must raise ValueError, but returns []",
     ),
     Mistake(
         "05/ignores_the_checksum",
         right='if crc32c(data[21:]) != int.from_bytes(data[17:21], "big"):',
         wrong="if len(data) < 61:",
-        message="and byte 17 has changed: returns [(0, b",
+        message="and byte 17 has changed: the call must raise ValueError, but returns [(0, b",
     ),
     Mistake(
         "05/trusts_the_record_length",
         right="if headers != 0 or position != begin + length:",
         wrong="if headers != 0:",
-        message="its record length 4: returns [(0, b'key', b'value')] (right: it raises ValueError)",
+        message="its record length 4: the call must raise ValueError, but returns [(0, b'key', b'value')]",
     ),
     Mistake(
         "06/counts_the_batch_first",
@@ -203,7 +203,7 @@ MISTAKES = [
         "08/reads_the_file",
         right="        sent = os.sendfile(connection.fileno(), self.descriptor, offset, count)\n",
         wrong="        sent = connection.send(os.pread(self.descriptor, count, offset))\n",
-        message="write reads bytes of the file; os.sendfile sends them without reading",
+        message="the method `write` reads the file into memory; call os.sendfile instead",
     ),
     Mistake(
         "09/deals_like_cards",

@@ -1,4 +1,4 @@
-"""Tests of the labs' notebooks in Jupyter's format. The build of the documentation tests that the notebooks run."""
+"""Tests of the labs' notebooks in Jupyter's format. `make docs` runs the notebooks, but these tests do not."""
 
 from __future__ import annotations
 

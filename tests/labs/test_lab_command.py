@@ -1,4 +1,4 @@
-"""Tests of the command `hmb lab`: what it shows to students, and how it limits a broken answer."""
+"""Tests of the command `hmb lab`: its output, and the limits for an answer's time, memory and processes."""
 
 from __future__ import annotations
 
@@ -316,10 +316,10 @@ def test_the_check_does_not_wait_for_the_threads_of_an_answer(folder: Path) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts threads for the limit of processes")
 def test_the_limit_of_processes_counts_threads() -> None:
-    """`running_threads` counts threads, as Linux does for its limit of processes.
+    """`running_threads` counts threads, because Linux also counts threads for its limit of processes.
 
-    Before a bug was fixed, the check counted processes. Its limit was then too low, and the check could start no
-    thread.
+    `hmb lab check` sets this limit to the number of running threads plus 128. With the number of processes instead of
+    threads, the limit could be too low for a new thread.
     """
     before, ends = running_threads(), threading.Event()
     threads = [threading.Thread(target=ends.wait) for _ in range(50)]

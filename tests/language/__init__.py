@@ -1,4 +1,4 @@
-"""Checks of HMB's language: the mistakes that a program can find in docstrings, comments, messages and pages.
+"""Checks of the English in HMB: a program finds mistakes in docstrings, comments, messages and pages.
 
 People read HMB more often than they run it. Its texts therefore have tests, like its code. The module `texts` finds
 every text of the project and its position. The module `rules` finds some of the mistakes that make a text hard to read:
@@ -10,5 +10,5 @@ The command `python -m tests.language` lists texts, draws a random sample for a 
     python -m tests.language sample 7 100 --kinds message,trailing
     python -m tests.language list cli --kinds help
 
-test_language.py runs the check over the whole project.
+The tests in test_language.py fail if a text of the project contains one of the mistakes that `rules` can find.
 """

@@ -1,4 +1,4 @@
-"""The rules of HMB's language that a program can check.
+"""Rules for the English of HMB's texts, written as functions that find mistakes.
 
 Each rule is one function. It takes the words of a text and yields the mistakes in them. The rules find only mistakes
 with a fixed form, so a text without mistakes may still be hard to read.

@@ -1,6 +1,8 @@
-"""A group continues at the same record, even if the mirror has forgotten the copied run that contains its offset.
+"""Tests of committed offsets that the mirror can translate only by counting records.
 
-A run is a series of copied records with consecutive offsets in both clusters.
+A run is a series of copied records with consecutive offsets in both clusters. The mirror remembers only MAX_RUNS runs.
+If a consumer group has committed an offset in a forgotten run, the mirror counts records to find the offset in the
+copy.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ RECORDS = 24
 
 
 def copy_in_transactions(source: hmb.Broker, mirror: MakeMirror) -> None:
-    """Copy each record in a transaction of its own.
+    """Send records to the source, and copy each record in a transaction of its own.
 
-    A marker follows each record in the copy, so each run of consecutive offsets has one record.
+    In the copy, a transaction marker follows each record. The source has records at the offsets 0, 1 and 2, and the
+    copy has these records at the offsets 0, 2 and 4.
     """
     source.create_topic("orders")
     for number in range(RECORDS):

@@ -14,7 +14,10 @@ from hmb.mirror.translation import MAX_RUNS, CopiedRun, Translation
 
 
 def translation(*runs: tuple[int, int, int]) -> Translation:
-    """Return the translation of a partition whose copy begins empty at offset 0."""
+    """Return a `Translation`, which translates source offsets to target offsets, for the given runs.
+
+    Each run is a series of copied records: (first offset at the source, first offset at the target, number of records).
+    """
     made = Translation([CopiedRun(0, 0, 0)])
     for run in runs:
         made.add(*run)

@@ -112,7 +112,10 @@ def choose(tab: ChromiumTab, element: str, value: str, event: str) -> None:
 
 
 def each(tab: ChromiumTab, selector: str, expression: str) -> list[Any]:
-    """Return the value of a JavaScript expression for each element `it` that matches the selector."""
+    """Evaluate a JavaScript expression for each element that matches the selector, and return the values.
+
+    In the expression, the variable `it` is the element. For example, `it.id` is the id of the element.
+    """
     found: list[Any] = tab.run(f"[...document.querySelectorAll({json.dumps(selector)})].map((it) => {expression})")
     return found
 

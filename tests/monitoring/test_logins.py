@@ -1,4 +1,8 @@
-"""Tests of logins at the page: each user sees what the user's ACLs permit, and wrong passwords are limited."""
+"""Tests of the login to the monitoring page.
+
+The page shows a user only what the user's ACLs permit. After five wrong passwords from one computer, the page refuses
+further attempts from this computer for some time.
+"""
 
 from __future__ import annotations
 

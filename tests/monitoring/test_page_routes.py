@@ -105,9 +105,9 @@ def test_a_wrong_address_is_one_clear_reason(served: tuple[BrokerServer, Monitor
     wrong = {
         "/segment?topic=x&partition=0&segment=0": (404, "no partition 0 of topic x"),
         "/segment?topic=t&partition=0&segment=5": (404, "no segment of t-0 begins at offset 5"),
-        "/segment?topic=t&partition=0": (400, "segment='' is not a number"),
+        "/segment?topic=t&partition=0": (400, "segment must be a whole number of at least 0, not ''"),
         "/batch?topic=t&partition=0&segment=0&position=99999": (404, "is after the end"),
-        "/batch?topic=t&partition=0&segment=0&position=-1": (400, "is not a number"),
+        "/batch?topic=t&partition=0&segment=0&position=-1": (400, "must be a whole number of at least 0, not '-1'"),
         "/look-up?topic=t&partition=0&offset=30": (404, "the offsets 0 to 29"),
         "/look-up?topic=t&partition=0&timestamp=5000": (404, "the newest record has 1029"),
         "/request?number=9": (404, "has forgotten this request"),

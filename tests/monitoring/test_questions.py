@@ -38,7 +38,7 @@ def produce(servers: str, topic: str, client: str, codec: Any, partition: int = 
 
 @contextmanager
 def connected(servers: str, client: str, codec: Any) -> Iterator[None]:
-    """Keep a producer connected that has sent one batch to orders-0."""
+    """Send one batch to orders-0, and keep the producer connected until the `with` block ends."""
     with hmb.Producer(servers, client_id=client, compression=codec) as producer:
         producer.send("orders", b"the last order", partition=0).result()
         yield
@@ -106,7 +106,7 @@ def tab() -> Iterator[ChromiumTab]:
 
 
 def test_where_is_offset_123_of_orders_1(tab: ChromiumTab) -> None:
-    """The look-up names the segment and the byte. The link leads to a batch that contains exactly this offset."""
+    """The look-up shows the byte at which the batch with offset 123 begins. A link opens this batch."""
     tab.go("topics")
     tab.run("document.querySelector('nav a[data-view=look-up]').click()")
     tab.until("document.querySelector('form.form') !== null", "the form")
@@ -121,7 +121,10 @@ def test_where_is_offset_123_of_orders_1(tab: ChromiumTab) -> None:
 
 
 def test_who_lags(tab: ChromiumTab) -> None:
-    """The group with the greatest lag is the first row. Its view names the lag of each partition and the member."""
+    """In the table of groups, the group with the greatest lag is in the first row.
+
+    For each partition, the view of a group shows the group's lag and the member that reads the partition.
+    """
     tab.go("groups")
     tab.until("document.querySelectorAll('tbody tr').length === 2", "both groups")
     assert tab.rows("Groups")[0][:2] == ["audit", str(2 * (RECORDS - READ) + 3)]
@@ -153,9 +156,9 @@ def test_which_client_sends_uncompressed_batches(tab: ChromiumTab) -> None:
 
 
 def test_what_did_retention_delete(tab: ChromiumTab) -> None:
-    """The events name the deleted offsets.
+    """The view of the events shows which offsets retention has deleted.
 
-    These offsets begin at 0, and end before the partition's log start offset.
+    The deleted offsets begin at 0. The last deleted offset is one less than the partition's log start offset.
     """
     tab.go("partition/visits/0")
     tab.until("document.body.innerText.includes('visits-0: deleted the records at offsets 0 to ')", "the deletion")

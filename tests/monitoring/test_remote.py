@@ -178,7 +178,10 @@ def test_each_view_shows_numbers_or_a_reason(servers: str) -> None:
 @pytest.mark.external
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt install chromium)")
 def test_bad_input_does_not_harm_the_page_of_any_broker() -> None:
-    """The page shows markup as text, cuts a value of 10 MB, and names a deleted topic and an absent broker."""
+    """The page shows markup as text, and shows only the first 1,000 characters of a value of 10 MB.
+
+    If the topic is deleted or the broker stops, the page shows a message.
+    """
     script = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     config = QUICK | {"message.max.bytes": "20000000"}
     with hmb.Broker(config=config) as broker, ExitStack() as stack:

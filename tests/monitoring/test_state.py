@@ -95,7 +95,10 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 
 @pytest.mark.parametrize("fresh", [3600.0, 0.0])
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
-    """New records do not change the batch at a group's position. So the broker reads the header of this batch once."""
+    """To show how old a group's lag is, the broker reads a timestamp from the log. The cache keeps this timestamp.
+
+    The broker computes the state twice. It reads the timestamp only once, unless the cache keeps timestamps for 0 s.
+    """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []
 

@@ -159,9 +159,9 @@ def test_unknown_magic(magic: int) -> None:
     ("base_offset", "base_timestamp", "last_offset_delta"), [(2**63 - 2, 0, 2), (0, 2**63 - 2, 2), (0, 0, 1)]
 )
 def test_records_outside_of_their_batch(base_offset: int, base_timestamp: int, last_offset_delta: int) -> None:
-    """The decoder rejects a record with an offset or timestamp above 64 bits.
+    """The decoder rejects a record whose offset or timestamp is too large for a signed number of 64 bits.
 
-    The decoder also rejects a record whose offset delta is above the batch's last offset delta.
+    The decoder also rejects a record whose offset delta is greater than the last offset delta in the batch's header.
     """
     batch = RecordBatch.parse(encode_batch(SMALL))._replace(
         base_offset=base_offset, base_timestamp=base_timestamp, last_offset_delta=last_offset_delta

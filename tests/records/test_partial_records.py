@@ -1,4 +1,7 @@
-"""Tests of partial records: each has the offset and the timestamp of a record, and whether the record has a key."""
+"""Tests of `partial_records`, which reads the offset and the timestamp of each record, but does not copy the value.
+
+The function also checks whether each record has a key.
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ Clients may see one kind of damage: a wrong offset of a batch. No CRC covers thi
 batches to the client unchecked. A running broker checks only the offset of the first batch in each response. A later
 batch in a response may therefore have a wrong offset until the next start of the broker repairs it.
 
-The next start does not notice a wrong offset if the broker appended to the segment later and stopped normally, because
-the file's modification time is then the broker's own. Kafka's broker never notices a wrong offset.
+From the modification time of a file, a broker notices at its start that another process has changed the file. But if
+the old broker appends to the file after the damage and then stops normally, it saves the time of its own last write.
+The new broker then does not notice the wrong offset. Kafka's broker never notices a wrong offset.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
 broker's log. test_damage.py runs some cases.
@@ -334,8 +335,9 @@ class _Run:
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the offsets of the committed records whose commit marker may be lost.
 
-        `lost` contains the offsets that are missing after the damage. If no record had such an offset, it may be the
-        offset of a marker, and this marker may have committed any of the records before it.
+        The set `lost` contains the offsets of the damaged batches. For example, offset 7 is in this set, and no record
+        had offset 7. A commit marker may have had offset 7, so the method returns every offset below 7 that belongs to
+        a committed record.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()

@@ -43,7 +43,7 @@ SETTINGS = {
 }
 GROUPS = ("group", "second", "third")
 STOP = threading.Event()  # This event is never set.
-PATIENCE = 20.0  # seconds; the longest time for the coordinators to load
+PATIENCE = 20.0  # seconds; both coordinators must load their journals within this time
 TRIES = 12  # A reader that has read one offset this number of times, without success, is stuck.
 READ_BYTES = 1_000
 SEARCHES = 6  # the number of searches by timestamp in each partition
@@ -87,7 +87,10 @@ class State:
 
 @dataclass
 class DataSet:
-    """A data directory after a normal stop and after a kill, with the data that clients must read from it."""
+    """Two copies of one data directory, and the data that clients must read from each of them.
+
+    The copy `clean` has the files after a normal stop of the broker. The copy `killed` has the files after a kill.
+    """
 
     clean: Path
     killed: Path
@@ -164,7 +167,8 @@ def records_before_start(log: Log) -> dict[int, KeyAndValue]:
 def state_of(ask: Asker, timestamps: Mapping[str, Sequence[int]]) -> State:
     """Return all data that clients can read from the broker.
 
-    `timestamps` lists the timestamps to search for in each partition. Raises Stuck.
+    The parameter `timestamps` lists the timestamps to search for in each partition. Raises Stuck if a coordinator does
+    not load its journal, or if a reader cannot get past an offset.
     """
     wait_for_coordinators(ask)
     topics = {
@@ -217,7 +221,8 @@ def position_of(ask: Asker, group: str) -> int:
 def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValue]]:
     """Read a partition as a client does.
 
-    After an error or a wrong CRC, read from the same offset again. Raises Stuck.
+    After an error or a wrong CRC, the function reads from the same offset again. Raises Stuck if the read fails too
+    many times.
     """
     offset, tries, why = log.log_start_offset, 0, ""
     while offset < (log.last_stable_offset if committed else log.log_end_offset):
@@ -241,7 +246,7 @@ def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValu
 
 
 class LeftOut:
-    """Decides which batches of one Fetch response a consumer with read_committed skips."""
+    """Decides, for each batch of one Fetch response, whether a read_committed consumer skips the batch."""
 
     def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
         self._coming = sorted(((each.first_offset, each.producer_id) for each in aborted), reverse=True)

@@ -62,7 +62,7 @@ SETTINGS = {
     "log.retention.ms": "-1",
 }
 GROUP, TRANSACTIONAL_ID = "group", "transactions"
-PATIENCE = 20.0  # seconds; the longest time that the broker may need at its start to complete decided transactions
+PATIENCE = 20.0  # seconds; after a restart, the broker must load offsets and complete transactions within this time
 TIMESTAMPS = count(time.time_ns() // 1_000_000)
 ALL_STEPS = 77  # the number of steps in `Course.steps`
 # A case needs thousands of syncs, which are slow on a real disk.

@@ -1,18 +1,20 @@
 """A hostile client: it sends damaged and huge requests of all APIs and versions, and keeps silent connections open.
 
     python -m tests.reliability.hostile                            # the complete attack
-    python -m tests.reliability.hostile --requests 5000 --seed 7   # fewer requests; the same seed, the same requests
+    python -m tests.reliability.hostile --requests 5000 --seed 7   # only 5,000 requests; the random seed is 7
 
 The complete attack sends 200,000 requests. Then it opens 200 connections with requests of 100 MB, and then 1,000
 connections that are half-open or idle.
 
-The broker runs with its default settings in its own process. A well-behaved client connects repeatedly during the
-attack. At the end:
+The broker runs in a separate process with its default settings. While the hostile client holds many connections open,
+a well-behaved client repeatedly connects to the broker and sends a request.
 
-- the broker's log has no traceback, and the broker still serves requests;
-- no request took more than LIMIT seconds of the broker's own time, and no request of the well-behaved client did. The
-  own time does not contain waits for a processor, so a busy machine does not change the result (see stopwatch.py);
-- the broker's resident memory was never above MAX_MEMORY.
+The program reports a fault if the broker breaks one of these rules.
+
+- The broker's log contains no traceback, and the broker still serves requests after the attack.
+- The broker takes at most LIMIT seconds for a random request, and for a request of the well-behaved client. The time in
+  which the broker waits for a processor does not count, so a busy machine does not change the result (stopwatch.py).
+- The broker's resident memory is never above MAX_MEMORY.
 
 Some requests may wait (Fetch, ShareFetch, JoinGroup, SyncGroup). For such a request the hostile client disconnects
 after LIMIT seconds.
@@ -171,9 +173,10 @@ class Attacker:
 
 
 def _body(request: Request, version: int, random: Random) -> bytes | None:
-    """Return the request with its header as bytes, or None if its version cannot encode it.
+    """Return the bytes of a request and its header. Return None if this version cannot encode the request.
 
-    After each request, the client sends the request SENTINEL, which has another correlation id.
+    The client sends the request SENTINEL next. The two requests have different correlation ids, so the client can
+    distinguish their responses.
     """
     client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
     client.request(ApiVersionsRequest(), 0)

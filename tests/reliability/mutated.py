@@ -4,18 +4,20 @@
     python -m tests.reliability.mutated --requests 100000 --seed 7
     python -m tests.reliability.mutated --seconds 600          # as many requests as fit into ten minutes
 
-The program passes the bytes of each request to the dispatcher of a broker, as a connection does. So it sends many more
-requests in the same time than `hostile.py`, which uses sockets. Three clients send requests:
+The program does not use sockets. It passes the bytes of each request directly to the dispatcher of a broker, so it
+sends many more requests per second than `hostile.py`, which uses sockets.
 
-- A client *before the login*. It chooses mechanisms and sends their messages, but it knows no password.
-- A client *without rights*. It is authenticated, and no ACL permits anything to it.
-- A *super user*, whose requests reach the handlers of all APIs.
+The program has three clients.
 
-At the end:
+- The client *before the login* chooses SASL mechanisms and sends login messages, but it knows no password.
+- The client *without rights* is authenticated, but no ACL permits it any operation.
+- The client *a super user* sends requests that reach the handlers of all APIs.
 
-- no request has caused a traceback in the log, and no line of the log contains a control character;
-- no request took more than LIMIT seconds of the thread's time (time in which the thread waits does not count);
-- the first client was never authenticated, and the second client has changed neither topics nor records.
+The program reports a fault if the broker breaks one of these rules.
+
+- No request causes a traceback in the log, and no line of the log contains a control character.
+- No request takes more than LIMIT seconds of processor time.
+- The client before the login is never authenticated. The client without rights changes neither topics nor records.
 
 A round of ROUND requests uses one broker. The next round has a new broker with an empty directory.
 """
@@ -98,7 +100,7 @@ class MutationFigures:
 
 
 class LogWatch(logging.Handler):
-    """A logging handler that reports tracebacks and lines with control characters in the broker's log as faults."""
+    """A logging handler that checks the broker's log. A traceback or a line with a control character is a fault."""
 
     def __init__(self, figures: MutationFigures) -> None:
         super().__init__(logging.INFO)

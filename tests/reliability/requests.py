@@ -4,8 +4,8 @@ The generator reads the message classes, so it knows every field of every versio
 field. Some values are names that exist in the broker, for example of a topic, a group or a member. Other values are at
 a limit: an empty string, a string of 32,767 bytes, the smallest or the greatest number of the type.
 
-The generator makes no request that is slow for a valid reason. No fetch waits longer than LONGEST_WAIT. No topic gets
-more than three partitions, unless the broker refuses the number.
+The generator makes no request that is slow for a valid reason. For example, a fetch waits for at most 20 ms, and a
+request asks for at most three partitions of a topic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
 LARGE_ARRAYS = (1_000, 16_000, 18_000, 100_000)  # A broker accepts about 16,000 items in one request.
-LARGEST = 20 << 20  # the longest large array, in printed characters, which is close to its size in bytes
+LARGEST = 20 << 20  # characters; about the greatest total length of all items of a large array, printed with `repr`
 GROUPS = {"group_id", "groups", "groups_names", "group_ids", "key", "coordinator_keys"}
 TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names", "source_topics"}
 TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}

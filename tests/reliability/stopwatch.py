@@ -1,4 +1,4 @@
-"""Measures how long a broker takes, without the time in which the machine runs other programs instead.
+"""Measures how long a broker takes for a request. The time in which the broker waits for a processor does not count.
 
 Problem: a broker must answer each request within a second. On a machine that is busy with other programs, a correct
 broker takes longer, because its threads wait for a processor. The wall-clock time then shows how busy the machine is.
@@ -7,8 +7,8 @@ Idea: the kernel counts for each thread how long it was ready to run, but waited
 proc(5)). The stopwatch subtracts these waits of the broker and of the client from the wall-clock time. The rest is
 the broker's own time: its work, and its waits for a lock, for a disk or for a condition. For example:
 
-    wall-clock time  3.0 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s  +  waits for a processor 2.4 s
-    own time         0.6 s
+    wall-clock time    3.0 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s  +  waits for a processor 2.4 s
+    broker's own time  0.6 s  =  work of the broker 0.4 s  +  wait for a lock 0.2 s
 
 Limit: several threads can wait for a processor at the same time, so the sum of their waits can be longer than the
 wall-clock time. The stopwatch therefore never returns less than the processor time that the broker has used. If the
@@ -50,12 +50,12 @@ class Stopwatch:
         return time.monotonic() - self._begin
 
     def own_seconds(self) -> float:
-        """Return the broker's own time until now: the wall-clock time less the waits for a processor."""
+        """Return the broker's own time until now: the wall-clock time minus the waits for a processor."""
         wall = self.wall_seconds()
         return own_seconds(wall, cpu_seconds(self._pid) - self._cpu, self._waited())
 
     def _waited(self) -> float:
-        """Return for how many seconds all threads together have waited for a processor since the start."""
+        """Return the sum of all threads' waits for a processor since the stopwatch started, in seconds."""
         return sum(
             now - before.get(thread, 0)
             for pid, before in self._waits.items()
@@ -64,8 +64,9 @@ class Stopwatch:
 
 
 def own_seconds(wall: float, cpu: float, waited: float) -> float:
-    """Return the own time of a broker: the wall-clock time less the waits, but at least the processor time.
+    """Return a broker's own time: the wall-clock time `wall` minus `waited`, the sum of the waits for a processor.
 
-    A broker can use two processors at the same time, so the result is also at most the wall-clock time.
+    The result is at least the processor time `cpu`, but never greater than `wall`. The time `cpu` can be greater than
+    `wall` if the broker uses two processors at the same time.
     """
     return min(wall, max(cpu, wall - waited))

@@ -87,7 +87,7 @@ def test_connections_take_no_descriptor_from_the_reserve(limited: Limited) -> No
     clients = [socket.create_connection((host, int(port)), timeout=30) for _ in range(LIMIT)]
     served = [client for client in clients if is_served(client)]
     assert 0 < len(served) < LIMIT
-    for client in served[:4]:  # The admin client needs these connections.
+    for client in served[:4]:  # Close four connections, so that the admin client can connect to the broker.
         client.close()
     with Admin(limited.servers) as admin:
         create(admin, NewTopic("first", 1), NewTopic("second", 20))

@@ -1,4 +1,4 @@
-"""Sends some thousand mutated requests. `python -m tests.reliability.mutated` sends 10 million."""
+"""Sends a few thousand mutated requests. The command `python -m tests.reliability.mutated` sends 10 million."""
 
 from __future__ import annotations
 

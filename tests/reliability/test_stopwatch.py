@@ -1,4 +1,4 @@
-"""Tests of the stopwatch: it counts the work and the waits of a broker, but not the waits for a processor."""
+"""Tests of the stopwatch: it does not count the time in which a broker waits for a processor."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.waiting import until
 @pytest.mark.parametrize(
     ("wall", "cpu", "waited", "own"),
     [
-        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock.
-        (3.0, 0.4, 2.4, 0.6),  # The machine is busy.
-        (3.0, 2.0, 9.0, 2.0),  # Many threads wait for a processor, but the broker works, too.
-        (1.0, 1.8, 0.0, 1.0),  # The broker uses two processors.
+        (3.0, 0.4, 0.0, 3.0),  # The broker waits for a lock, but not for a processor.
+        (3.0, 0.4, 2.4, 0.6),  # The broker waits 2.4 s for a processor.
+        (3.0, 2.0, 9.0, 2.0),  # The waits of many threads add up to 9 s. The result is the processor time.
+        (1.0, 1.8, 0.0, 1.0),  # The broker uses two processors at the same time.
     ],
 )
 def test_the_own_time_has_no_waits_for_a_processor(wall: float, cpu: float, waited: float, own: float) -> None:

@@ -1,6 +1,6 @@
 """Fixtures: one Spark session and one broker for all tests of a run.
 
-If Spark is missing, the tests are skipped with the reason.
+If Spark cannot run, pytest skips the tests that use the Spark session. The skip message names the problem.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ from tests.spark.orders import (
 QUERIES = ("windows", "join", "upsert", "once", "speed")  # the streaming queries; each has a checkpoint
 WITH_WATERMARK = QUERIES[:2]
 VIEW = "view.json"  # the file with the newest result of the batch query
-VICTIMS = ("driver", "broker", "worker")  # the victims of the last kill, of the kill before it, and so on
+VICTIMS = ("driver", "broker", "worker")  # the last kill ends the driver, the kill before it ends the broker, and so on
 PARTITIONS = 2
 ROUND = 5  # the number of purchase orders that the producer sends together
 SECONDS = 600.0  # the longest time that a query may need to make progress on a busy machine
@@ -250,7 +250,7 @@ class Experiment:
         return max((int(path.name) for path in batches), default=-1)
 
     def _watermark(self, query: str) -> float:
-        """Return the watermark (s) of the newest batch in a checkpoint."""
+        """Return the watermark of a query's newest batch, in seconds since 1970."""
         newest = self.directory / "checkpoints" / query / "offsets" / str(self._newest(query, "offsets"))
         with contextlib.suppress(OSError, ValueError):  # No batch exists yet, or Spark has just deleted the file.
             _version, metadata, *_offsets = newest.read_text().splitlines()
@@ -327,7 +327,7 @@ def check(found: dict[str, dict[str, int]]) -> None:
 
 
 def broker_of(kind: str, directory: Path) -> peers.Peer:
-    """Return a broker that is not running: of HMB, or of Apache Kafka 4.3.0."""
+    """Return HMB's broker or the broker of Apache Kafka 4.3.0. The caller starts the broker."""
     if kind == "hmb":
         return peers.Hmb(directory)
     # Kafka's restart takes longer with the usual 50 partitions of each internal topic.

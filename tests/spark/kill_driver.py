@@ -14,10 +14,10 @@ These are the six jobs. Their names are also the names of the results:
 
 The job `lambda` combines the results of two queries. A batch query computes the totals of all orders again and again.
 It stores them (the batch view) with the offsets up to which it has read. The streaming query `speed` (the speed layer)
-copies each new order to a topic, at least once.
+copies each new order to the topic `speed`, at least once.
 
-The answer of the job `lambda` is the batch view plus the orders that the batch query has not read yet. These are the
-copied orders at or after the stored offsets. The job counts an order only once, even if the topic has several copies.
+The answer of the job `lambda` is the batch view plus the orders that the batch query has not read yet. The job reads
+these orders from the topic `speed`. If this topic contains several copies of an order, the job counts only one of them.
 
 The driver runs the streaming queries one after the other, again and again, each with Trigger.AvailableNow.
 """
@@ -45,8 +45,8 @@ from tests.spark.orders import ORDERS, PAYABLE, PAYMENTS, WINDOW, Row
 # The driver with `--finish` runs all queries up to five times. On a busy machine, a query can fail, because Spark does
 # not wait long enough for the start of a worker.
 ATTEMPTS = 5
-ROWS = "1000"  # records in one trigger: small, so that many batches exist that can be killed
-DELAY = "10 minutes"  # the watermark is this much behind the highest event time
+ROWS = "1000"  # the largest number of records in one batch; it is small, so kills happen in many different batches
+DELAY = "10 minutes"  # the watermark is the highest event time minus this delay
 FIELDS = "id LONG, customer STRING, city STRING, amount LONG, time LONG"
 TABLE = "CREATE TABLE IF NOT EXISTS newest (customer TEXT PRIMARY KEY, id INTEGER, amount INTEGER)"
 UPSERT = """
@@ -128,7 +128,7 @@ class Jobs:
         temporary.replace(self.directory / VIEW)
 
     def _lambda(self) -> list[Row]:
-        """Return the stored batch view plus the orders that the speed layer has copied since then."""
+        """Return the stored batch view plus the orders in the topic `speed` that this view does not contain."""
         view: list[Row] = json.loads((self.directory / VIEW).read_text())
         ends = {partition: end for *_, partition, end in view}
         copies = self._batch("speed").selectExpr("CAST(key AS STRING) AS source", "value").dropDuplicates(["source"])

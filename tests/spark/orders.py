@@ -9,8 +9,9 @@ four orders. The records have an event time, in seconds since 1970. Example:
 Each order has an event time that is up to a minute too early, so the event times of a topic are out of order. The
 watermark of each query is ten minutes below the newest event time, so no query drops such an order.
 
-Late orders are sent at the end of the experiment, and their event times are in the first window. The queries with a
-watermark must drop the late orders. Closing records come last. Their event time is ten days later, so each window ends.
+At the end of the experiment, the producer sends late orders, whose event times are in the first window. The queries
+with a watermark must drop these orders. The last records are an order and a payment, the *closing records*. Their event
+time is ten days later, so all earlier windows end.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ ORDERS, PAYMENTS = "orders", "payments"
 CITIES = ("San Francisco", "Seattle", "Portland", "Eugene", "Sacramento")
 CUSTOMERS = 40
 WINDOW = 600  # seconds of event time in a window
-START = 1_000_000_200  # the lowest event time, at which a window begins
-PAYABLE = 120  # seconds of event time after an order in which a payment counts
-LATE_FROM = START + WINDOW + 100  # a query whose watermark is at least this event time drops the late orders
+START = 1_000_000_200  # the lowest event time; a window begins at this time
+PAYABLE = 120  # a payment counts if its event time is at most this many seconds after the order's
+LATE_FROM = START + WINDOW + 100  # a query drops the late orders if its watermark is at least this event time
 CLOSING = 10 * 24 * 3600  # seconds of event time between the last order and the closing records
 
 Row = tuple[Any, ...]

@@ -115,8 +115,8 @@ def _worker_python() -> Path:
 def _worker_user() -> str | None:
     """Return the user who runs Spark's worker: `nobody`, or None for the user who runs the tests.
 
-    If root runs the tests, `nobody` runs the worker. This user must be able to run Python and Spark. If a directory
-    above them is not open for all users, the function returns None.
+    If root runs the tests, `nobody` runs the worker. But `nobody` must have access to the directories of Python and
+    Spark. If other users have no access to such a directory or to one of its parents, the function returns None.
     """
     needed = [SPARK_HOME / "bin", _worker_python().parent, Path(tempfile.gettempdir())]
     is_open = all(folder.stat().st_mode & 0o005 == 0o005 for each in needed for folder in (each, *each.parents))
@@ -127,7 +127,10 @@ def _worker_user() -> str | None:
 
 
 def submit(folder: Path, master: str, job: Path, *arguments: str, settings: dict[str, str]) -> str:
-    """Run a job with spark-submit, whose driver runs in this Python. Return what the job prints."""
+    """Run a job with the command `spark-submit`, and return the job's output.
+
+    The driver of the job uses the same Python interpreter as the tests.
+    """
     root = Path(__file__).parents[2]
     java = find_java()
     assert java is not None

@@ -48,10 +48,10 @@ def other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_plain_session_that_would_not_find_the_data_source(other_python: Path) -> None:
-    """The doctor also checks the Python that a plain Spark session would use.
+    """The command `hmb spark doctor` also checks the Python interpreter of a plain Spark session.
 
-    Before a bug was fixed, it checked only its own Python, so it did not notice that a plain session does not know the
-    format `hmb`.
+    Before a bug was fixed, the command checked only its own interpreter. It did not notice that a plain session does
+    not know the format `hmb`.
     """
     found = {each.name: each for each in doctor.examine()}["source"]
     assert found.found.startswith("hmb.spark.session() registers format('hmb'); ")

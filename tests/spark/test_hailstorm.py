@@ -68,7 +68,7 @@ def test_two_stateful_bolts_in_a_row_have_the_same_final_table(
 
 
 def table(written: dict[TupleId, Any]) -> dict[str, int]:
-    """Return the largest value of each word."""
+    """Return the largest count that the sink has written for each word."""
     result: dict[str, int] = {}
     for word, count in written.values():
         result[word] = max(count, result.get(word, 0))

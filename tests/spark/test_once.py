@@ -134,9 +134,9 @@ def test_an_attempt_that_fails_leaves_nothing(options: SinkOptions) -> None:
 
 
 def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
-    """A task that dies leaves an open transaction.
+    """A task that dies during a transaction leaves no committed records.
 
-    The next run aborts it, so no consumer with read_committed sees its records.
+    The next run of the task aborts the open transaction, so a consumer with read_committed does not see its records.
     """
     producer = hmb.Producer(options.bootstrap_servers, transactional_id=f"{options.topic}-query-0")
     producer.init_transactions()

@@ -1,4 +1,6 @@
-"""Tests of tasks that read ranges, and of batch queries as the driver plans them. They require a broker, but no JVM.
+"""Tests of the tasks that read ranges of offsets, and of the driver's plans for batch queries.
+
+The tests require a broker, but no JVM.
 
 Other modules test streaming queries (test_triggers.py), and whole queries with Spark (test_source.py and
 test_trouble.py).

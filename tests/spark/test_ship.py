@@ -71,7 +71,10 @@ def cluster(tmp_path: Path) -> Iterator[StandaloneCluster]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_worker_without_hmb_reads_a_topic(cluster: StandaloneCluster, tmp_path: Path) -> None:
-    """A standalone cluster whose worker has no HMB, and belongs to another user, runs the documentation's job."""
+    """A Spark worker without HMB runs the example job of the documentation.
+
+    If root runs the test, the worker usually runs as the user `nobody`.
+    """
     assert not cluster.imports("hmb")
     assert not cluster.imports("pyarrow")
     shipment = ship.ship(tmp_path / "hmb-spark.zip")

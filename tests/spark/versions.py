@@ -7,8 +7,8 @@ Usage: python -m tests.spark.versions [FOLDER [VERSION ...]]
 For each version, the program creates a Python environment in FOLDER, and installs PySpark there. The other packages
 come from the Python that runs the program. A version that is already in FOLDER is not installed again.
 
-A second process uses the installed PySpark. It starts a broker and a Spark session with one core, and tries each
-ability of the data source once.
+A second process uses the installed PySpark. It starts a broker and a Spark session with one core, and tests each
+feature of the data source once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 VERSIONS = ("4.3.0", "4.2.1", "4.1.4", "4.0.5")
 ROOT = Path(__file__).parents[2]
 RECORDS = 20
-# On a busy machine, Spark can give up waiting for a Python worker. The ability is then tried again.
+# On a busy machine, Spark can give up waiting for a Python worker. The program then tests the feature again.
 BUSY, TRIES = "Python worker failed to connect back", 3
 
 
 class Abilities:
-    """The abilities of the data source. Each public method tests one ability: a column of the printed table."""
+    """The features of the data source. Each public method tests one feature, a column of the printed table."""
 
     def __init__(self, spark: SparkSession, servers: str, folder: Path) -> None:
         self._spark = spark
@@ -88,7 +88,10 @@ COLUMNS = [name for name in vars(Abilities) if not name.startswith("_")]
 
 
 def try_all() -> None:
-    """Try each ability with the PySpark of this process. Print one line for each: "yes", or why it fails."""
+    """Test each feature of the data source with the PySpark of this process.
+
+    For each feature, print one line with its name and the result: "yes", or the reason for the failure.
+    """
     import hmb
     import hmb.spark
     from hmb.spark.local.environment import SparkUnavailableError

@@ -101,9 +101,9 @@ def test_segments_roll_by_time_of_their_records(open_log: LogMaker) -> None:
 
 
 def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each segment rolls earlier than its time limit by its own random jitter.
+    """The log draws a random jitter (ms) for each segment, and subtracts it from the segment's time limit.
 
-    Without the jitter, all segments with the same start time would roll at the same time.
+    Without the jitter, logs that were created at the same time would all start new segments at the same time.
     """
     most: list[int] = []
     jitters = iter([300, 999, 0])

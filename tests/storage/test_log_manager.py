@@ -118,9 +118,9 @@ def test_a_check_that_is_canceled_starts_again(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_created_while_the_broker_stops_is_not_checked(tmp_path: Path) -> None:
-    """A request can create an internal topic while the broker stops, although `stop` cancels the check of old logs.
+    """A request can still create an internal topic while the broker stops.
 
-    A new log needs no check, so the request gets its log.
+    The event `stop` cancels only the check of existing logs. A new log needs no check, so the broker creates it.
     """
     stop = threading.Event()
     logs = LogManager(tmp_path, stop=stop)

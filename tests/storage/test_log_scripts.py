@@ -1,4 +1,4 @@
-"""Tests of a log by goldenscripts (tests/scripts/log): each script lists operations, and prints the log's files.
+"""Tests of a log. Each goldenscript (a file in tests/scripts/log) lists commands and their expected output.
 
     settings NAME=VALUE ...     change settings, such as `segment_bytes=150`
     append RECORD ...           append one batch; a record is VALUE, KEY:VALUE or a tombstone KEY:
@@ -7,12 +7,12 @@
     expire                      delete segments by the rules of retention
     delete OFFSET               delete the records below an offset, as a DeleteRecords request does
     compact                     compact the closed segments
-    read [OFFSET]               print the records that a consumer reads from an offset to the end, and the offsets
+    read [OFFSET]               print the records at and after an offset, and also the log's start and end offsets
     find TIME                   print the first record with this time or a later one
     show                        print the segments, their batches and records, as `hmb dump-log --tree` does
     index                       print the offset index of each segment, as `hmb dump-log` does
     stop                        close the log, and open it again
-    kill                        lose the log without closing it, and open it again
+    kill                        open the log again without closing it first, as after a kill of the broker
     cut BYTES                   cut bytes off the end of the active segment
     damage OFFSET               flip a bit in the records of the batch that begins at this offset
 

@@ -18,7 +18,7 @@ CONFIG = LogConfig(segment_bytes=150)  # One batch fills a segment, so each appe
 
 
 class Clock:
-    """A clock for the broker that only the test changes."""
+    """The clock of the log. Its time changes only when a test changes `now` (ms)."""
 
     def __init__(self) -> None:
         self.now = NOW

@@ -24,9 +24,10 @@ WAIT = 30  # seconds
 
 
 class Synced:
-    """Stores in `sizes` up to which size each segment was synced.
+    """Records the size (bytes) that each segment had at its last sync.
 
-    `at_creation` contains a copy of `sizes` for each new segment, from the moment when this segment was created.
+    The dict `sizes` maps the base offset of a segment to this size. Whenever the log creates a segment, the list
+    `at_creation` gets the new segment's base offset, and a copy of `sizes`.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,8 +53,8 @@ def test_a_log_syncs_its_active_segment_before_it_rolls(
 ) -> None:
     """A log syncs its active segment before it creates the next one.
 
-    Before a bug was fixed, it did not sync first. After a power cut, the new segment could exist although the end of
-    the old one was missing.
+    Before a bug was fixed, the log did not sync the active segment first. After a power cut, the new segment could
+    exist although the end of the old segment was missing.
     """
     log = open_log(segment_bytes=3 * SIZE)
     synced = Synced(monkeypatch)

@@ -55,7 +55,7 @@ def test_a_read_after_the_last_record_returns_nothing(segment: Segment) -> None:
 def test_the_index_has_an_entry_after_each_interval(segment: Segment) -> None:
     append(segment, 12)
     size = batch(RECORDS).size
-    per_entry = 1_000 // size + 1  # the smallest number of batches with more than 1,000 bytes
+    per_entry = 1_000 // size + 1  # the smallest number of batches that together have more than 1,000 bytes
     assert segment.offset_index.entries == (12 - 1) // per_entry
     assert segment.offset_index.lookup(BASE_OFFSET + 119).position % size == 0
 

@@ -20,7 +20,7 @@ WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (lambda broker: broker.faults.add("Produce", drop=1, nth="2"), hmb.FaultError, "nth='2': must be a whole number"),
     (lambda broker: broker.faults.add("Produce", drop=1, topic=5), hmb.FaultError, "topic=5: must be a text"),
     (lambda broker: broker.disk.slow("1x"), hmb.FaultError, "seconds='1x': must be a number of seconds"),
-    (lambda broker: ManualClock().advance(5), TypeError, r"advance\(5\): name the unit, such as advance\(hours=1\)"),  # type: ignore[arg-type]
+    (lambda broker: ManualClock().advance(5), TypeError, r"advance\(5\): give the unit, such as advance\(hours=1\)"),  # type: ignore[arg-type]
     (lambda broker: broker.produce("t", "a", key=5), TypeError, "key=5: must be bytes, a text or None, not int"),
     (lambda broker: broker.produce("t", {"a": 1}), TypeError, "value={'a': 1}: must be bytes, a text or None, not d"),
     (lambda broker: broker.produce("t", "a", headers=(("h", "x"),)), TypeError, r"headers: \('h', 'x'\) must be a"),
@@ -49,7 +49,7 @@ def test_a_delay_has_a_unit(broker: hmb.Broker, delay: str | float | timedelta) 
     [("log.segment.bytes", "1MiBB", "known units: B, kB, .*MiB"), ("log.retention.ms", "1hh", "known units: ms, s, m")],
 )
 def test_an_unknown_unit_names_the_known_ones(name: str, value: str, units: str) -> None:
-    with pytest.raises(hmb.ConfigError, match=f"{name}={value}: has an unknown unit; {units}"):
+    with pytest.raises(hmb.ConfigError, match=f"{name}={value}: the value has an unknown unit; {units}"):
         hmb.Broker(config={name: value})
 
 

@@ -268,9 +268,9 @@ def test_a_batch_is_damaged_from_another_process(broker_and_control: tuple[hmb.B
 
 
 def test_requests_are_recorded_from_the_first_use_on(tmp_path: Path) -> None:
-    """The broker records requests from the first GET of `/requests` on.
+    """The first GET of `/requests` starts the recording of requests.
 
-    The command `hmb faults requests` prints the recorded requests, which can come from clients in other processes.
+    The command `hmb faults requests` prints the recorded requests. Clients in other processes can also send requests.
     """
     with hmb.Broker() as broker:
         control = ControlPort(AllFaults(broker.faults, broker.disk), broker._requests, ManualClock())

@@ -182,8 +182,8 @@ def test_topics_survive_a_kill_on_a_temporary_directory() -> None:
 def test_a_client_that_has_closed_its_connections_is_not_counted() -> None:
     """A client that has closed its connections no longer counts as connected.
 
-    Before a bug was fixed, a closed consumer was counted for another 0.5 s, because the broker still waited with its
-    fetch.
+    Before a bug was fixed, a closed consumer was counted for another 0.5 s, because the consumer's last Fetch request
+    still waited for records.
     """
     with hmb.Broker() as broker:
         broker.create_topic("t")

@@ -55,7 +55,10 @@ def codes_of(message: Any) -> Iterator[int]:
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda value: getattr(value, "name", value))
 def test_every_version_of_every_api_can_answer_an_error(api: ApiKey, version: int) -> None:
-    """Each refusal can be encoded, and its decoded response contains the error at least once."""
+    """A response with an error code can be encoded in each version of each API.
+
+    The decoded response contains this error code at least once.
+    """
     response = refuse(filled(request_class(api), version), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     decoded = type(response).decode(response.encode(version), version)
     assert ErrorCode.UNKNOWN_SERVER_ERROR in set(codes_of(decoded))

@@ -158,15 +158,17 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        with log.lock:  # The commit of eve is in the log now, so the commits of ada and bob have to wait.
+        # The append of eve's commit must wait for this lock. The commits of ada and bob must wait for eve's append.
+        with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))
                 threads[-1].start()
                 wait_for_calls(events, OffsetManager.begin_commit, count, ended=True)
-                wait_for_calls(events, Journal._append, 1)  # The thread of eve has emptied the queue.
+                # Wait until the broker has taken the commit of the consumer eve from the queue.
+                wait_for_calls(events, Journal._append, 1)
         for thread in threads:
             thread.join()
-        found = list(events)  # without the commits of the consumers when they close
+        found = list(events)  # Copy the calls now: each consumer commits again when it closes.
     of_eve = next(event.thread for event in found if event.lane == "eve's thread")
     names: list[tuple[str, Tone]] = [(f"{name}'s thread", "green") for name in COMMITTERS]
     names += [("group", "amber"), ("journal", "amber"), ("log", "amber"), ("memory", "amber")]

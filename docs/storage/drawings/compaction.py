@@ -56,7 +56,8 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 def round_of_cleaner() -> Drawing:
     """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
-        write(log, (*EARLIER, LATER[0]))  # A round never compacts the last segment.
+        # LATER[0] becomes the last segment of the log, so the first compaction does not change this segment.
+        write(log, (*EARLIER, LATER[0]))
         first_dirty = compact(log, 0)
         write(log, LATER[1:])
         before, bases_before = records_of(log), [segment.base_offset for segment in log.segments]

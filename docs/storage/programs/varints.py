@@ -2,7 +2,7 @@ def varint(number: int) -> bytes:
     zigzag = 2 * number if number >= 0 else -2 * number - 1
     encoded = b""
     while zigzag >= 128:
-        encoded += bytes([zigzag % 128 + 128])  # seven bits, and the high bit: more bytes follow
+        encoded += bytes([zigzag % 128 + 128])  # seven bits; 128 sets the high bit, because more bytes follow
         zigzag //= 128
     return encoded + bytes([zigzag])
 

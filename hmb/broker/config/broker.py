@@ -89,7 +89,8 @@ KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 # The broker can divide its work among threads in two ways. network/server.py contains the code for "connection", and
 # network/staged.py the code for "staged".
 THREADING = ("connection", "staged")
-OVERRIDDEN = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
+# The broker reads these names first. For example, if a user sets log.dir and log.dirs, the value of log.dirs wins.
+OVERRIDDEN = [*TIMES, "log.dir"]
 
 
 class BrokerConfig(Settings):

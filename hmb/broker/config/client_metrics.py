@@ -24,7 +24,7 @@ class ClientMetricsResource:
 
     def __init__(self, name: str, broker: DynamicConfig) -> None:
         if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a subscription of client metrics")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "the name of the client-metrics subscription is empty")
         self._name = name
         self._broker = broker
 

@@ -219,7 +219,10 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
     if len(configs) > MAX_SETTINGS:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MAX_SETTINGS} are allowed")
     if sum(len(name) + len(text) for name, text in configs.items()) > MAX_CHARACTERS:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings with more than {MAX_CHARACTERS} characters together")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the names and values of the settings have more than {MAX_CHARACTERS} characters in total",
+        )
     unknown = [name for name in new if name not in BROKER_CONFIGS]
     for name in unknown[:MAX_WARNINGS]:
         LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))
@@ -253,7 +256,7 @@ def _with_changes(
     if len(changed) > max(most, len(before)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {most} {noun} may have settings of their own")
     if sum(map(len, changed)) > MAX_CHARACTERS:
-        why = f"the names of {noun} with settings have more than {MAX_CHARACTERS} characters together"
+        why = f"the names of {noun} with settings have more than {MAX_CHARACTERS} characters in total"
         raise KafkaError(ErrorCode.INVALID_REQUEST, why)
     return changed
 

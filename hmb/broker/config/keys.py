@@ -80,7 +80,7 @@ class ConfigKey(NamedTuple):
         elif self.type is not ConfigType.STRING:
             value = self._parse_number(text, name)
         if self.type is ConfigType.STRING and self.pattern and not re.fullmatch(self.pattern, text.strip()):
-            raise ConfigError("does not have the form of this setting", name, text)
+            raise ConfigError("the value does not have the format that this setting requires", name, text)
         if self.choices and self.text(value) not in self.choices:
             raise ConfigError(f"must be one of {', '.join(self.choices)}", name, text)
         return value

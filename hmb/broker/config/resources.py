@@ -125,7 +125,10 @@ def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
     # The error for an empty topic name must be INVALID_REQUEST. The function `find` would raise
     # INVALID_TOPIC_EXCEPTION.
     if named.resource_type == ResourceType.TOPIC and not named.resource_name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "name a topic; settings of the broker are the defaults")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "the name of the topic is empty; the broker's settings are the defaults for all topics",
+        )
     return find(named.resource_type, named.resource_name, broker)
 
 

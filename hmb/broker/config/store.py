@@ -47,8 +47,8 @@ class ConfigStore:
             }
         except (DamagedStateFile, OSError, ValueError, AttributeError) as error:
             raise DataDirectoryError(
-                f"cannot use the altered settings {self.path}: {error}; restore the file from a copy, or move it and "
-                f"{self._manifest.path} away to start without these settings"
+                f"cannot use the altered settings in {self.path}: {error}; restore this file from a copy; to start "
+                f"without these settings, move this file and {self._manifest.path} to another directory"
             ) from error
 
     def write(

@@ -1,7 +1,7 @@
 """CreateDelegationToken: create a token with which other programs can log in under the name of the token's owner.
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
-Permissions: none for an own token; otherwise CREATE_TOKENS on the owner.
+Permissions: none for the client's own token; otherwise CREATE_TOKENS on the owner.
 Behavior: the response contains the id and the HMAC of the token. With these, a client can log in over SCRAM:
     the id is the user name, and the HMAC (in base64) is the password. The broker stores the token on disk before it
     responds. Two errors concern all requests about tokens:

@@ -91,7 +91,7 @@ def _partitions(wanted: Wanted, context: RequestContext) -> int:
         if wanted.num_partitions != DEFAULT or wanted.replication_factor != DEFAULT:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                "with a replica assignment, the number of partitions and the replication factor must be -1",
+                "the number of partitions and the replication factor must be -1 if the request assigns replicas",
             )
         return len(wanted.assignments)
     return context.broker.config.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions

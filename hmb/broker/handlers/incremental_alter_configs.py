@@ -60,7 +60,9 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
         elif operation is ConfigOperation.SET:
             configs[change.name] = change.value
         elif wanted.resource_type == ResourceType.BROKER_LOGGER:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{operation.name} is for lists, and a level is not a list")
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"{operation.name} changes a list, but the level of a logger is not a list"
+            )
         else:
             configs[change.name] = _edited(resource, change.name, operation, change.value)
     return configs
@@ -70,6 +72,6 @@ def _edited(resource: Resource, name: str, operation: ConfigOperation, value: st
     """Return the new value of a list setting: APPEND adds the items of `value`, and SUBTRACT removes them."""
     entry = next((entry for entry in resource.entries() if entry.key.name == name), None)
     if entry is None or entry.key.type is not ConfigType.LIST:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is not a list: {operation.name} is for lists")
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{operation.name} changes a list, but {name} is not a list")
     before, items = split_list(entry.value or ""), [item.strip() for item in value.split(",")]
     return ",".join([*before, *items] if operation is ConfigOperation.APPEND else [i for i in before if i not in items])

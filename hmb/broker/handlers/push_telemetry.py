@@ -29,7 +29,7 @@ from hmb.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelem
 from hmb.records import Codec, decompress
 
 LOGGER = logging.getLogger(__name__)
-LARGEST_EXPANSION = 16  # the metrics may have this many times `telemetry.max.bytes` after decompression
+LARGEST_EXPANSION = 16  # maximum size of the decompressed metrics, divided by the setting `telemetry.max.bytes`
 
 
 def handle(request: PushTelemetryRequest, context: RequestContext) -> PushTelemetryResponse:

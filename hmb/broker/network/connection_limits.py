@@ -66,7 +66,7 @@ class ConnectionLimits:
         self._by_listener: Counter[str] = Counter()
         self._lock = threading.Lock()  # guards the windows; a thread that holds it takes no other lock
         self._all = RateWindow(size)
-        self._windows: defaultdict[str, RateWindow] = defaultdict(lambda: RateWindow(size))  # by listener
+        self._windows: defaultdict[str, RateWindow] = defaultdict(lambda: RateWindow(size))  # key: name of a listener
         self._overrides: tuple[str, Mapping[str, int]] = ("", {})  # the text of the setting, and the limits in it
 
     def add(self, address: str, listener: str) -> None:

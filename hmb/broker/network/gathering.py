@@ -45,8 +45,10 @@ from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
-MAX_DEFERRED = 64  # the longest queue of responses of one connection, while the last response waits for the disk
-MAX_READY = 4  # the longest queue of responses of one connection, while the last response is ready to be sent
+# If the newest response in a queue must wait for the disk, the broker sends at most 64 responses together.
+MAX_DEFERRED = 64
+# If the newest response in a queue is ready to be sent, the broker immediately sends a queue of 4 or more responses.
+MAX_READY = 4
 
 
 class ResponseQueue:

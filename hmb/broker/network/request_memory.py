@@ -41,11 +41,11 @@ from hmb.protocol.errors import ProtocolError
 from hmb.storage.watchers import Watchers
 from hmb.units import MIB
 
-USUAL_REQUEST = MIB  # a producer's largest request, by default (max.request.size)
-KEPT_FOR_USUAL = 8 * MIB  # bytes of the budget that only requests of at most USUAL_REQUEST bytes may use
+USUAL_REQUEST = MIB  # in bytes; by default, a producer sends no larger requests (max.request.size)
+KEPT_FOR_USUAL = 8 * MIB  # this part of the budget, in bytes, is reserved for requests of at most USUAL_REQUEST bytes
 MAX_VALUES = 16 * MIB  # bytes for the decoded values of one request: about 16,000 items, decoded in at most 0.8 s
-FREE_VALUES = 64 * 1024  # the first decoded values of each request are not counted, up to this number of bytes
-MEMORY_TIMEOUT = 60.0  # longest wait of a request for memory, in seconds
+FREE_VALUES = 64 * 1024  # the budget does not count the first FREE_VALUES bytes of a request's decoded values
+MEMORY_TIMEOUT = 60.0  # a request waits at most this number of seconds for free memory
 
 
 class RequestMemory:
@@ -107,7 +107,7 @@ class RequestMemory:
         finally:
             self._waiting -= 1
         if self._stopped or not has_room:
-            reason = "the broker is stopping" if self._stopped else f"no memory for its request in {MEMORY_TIMEOUT:g} s"
+            reason = "the broker is stopping" if self._stopped else f"no memory for the request in {MEMORY_TIMEOUT:g} s"
             raise CloseConnection(reason)
 
     def _fits(self, account: Account, size: int) -> bool:
@@ -180,7 +180,7 @@ class Account:
             return
         self._values += size
         if self._values > MAX_VALUES:
-            raise ProtocolError(f"its values take more than {MAX_VALUES} bytes of memory")
+            raise ProtocolError(f"the decoded values of the request take more than {MAX_VALUES} bytes of memory")
         if self._values > FREE_VALUES:
             self.take(size)
 

@@ -27,7 +27,7 @@ from hmb.protocol.headers import API_KEY_SIZE
 if TYPE_CHECKING:
     from hmb.broker.security.tls import TlsFile
 
-FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
+FIRST_REQUEST_TIMEOUT = 10.0  # a new client must send its first request within this number of seconds
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request, or the next megabyte of a large request, must arrive
 READ_BUFFER = 32 * 1024  # size of each connection's read buffer, in bytes
 # The broker's memory limit applies only to requests larger than this number of bytes. A smaller request takes at most

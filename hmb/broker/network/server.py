@@ -40,8 +40,8 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.security.ip_addresses import normal_address
 
 LOGGER = logging.getLogger(__name__)
-MAX_THROTTLED = 100  # limit for the refused connections that stay open for a while
-ACCEPT_PAUSE = 0.1  # seconds until the next attempt after no descriptor or no thread was available
+MAX_THROTTLED = 100  # the server keeps at most this number of refused connections open
+ACCEPT_PAUSE = 0.1  # seconds that the server waits after it failed to accept or serve a connection
 DEADLINES_CHECKED = 1.0  # seconds between two checks of the deadlines of all connections
 
 
@@ -186,7 +186,7 @@ class Server:
             )
             if security.protocol.has_sasl:
                 connection.require_login(security, broker)
-            connection.thread.start()  # If no thread can start, do not put the connection into the table.
+            connection.thread.start()  # If `start` fails, the server must not add the connection to its table.
             self._connections[connection] = listener.name
             self._limits.add(host, listener.name)
 

@@ -35,8 +35,8 @@ def check_addresses(listeners: Sequence[Listener], security: Mapping[str, Listen
     for listener in listeners:
         if not _authenticates(security[listener.name]) and _is_public(listener.host):
             raise ConfigError(
-                f"other computers can reach this address, and {listener.protocol} does not ask for a login: use "
-                "SASL_SSL, or SSL with ssl.client.auth=required, or a host such as 127.0.0.1; to serve everybody, set "
+                f"other computers can reach this address, and {listener.protocol} does not ask for a login. Use "
+                "SASL_SSL, SSL with ssl.client.auth=required, or a host such as 127.0.0.1. To serve everybody, set "
                 "allow.unauthenticated=true (hmb broker --allow-unauthenticated)",
                 "listeners",
                 f"{listener.name}://{listener}",

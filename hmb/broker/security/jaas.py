@@ -48,7 +48,7 @@ def parse_jaas(line: str, mechanism: str) -> dict[str, str]:
     if match is None:
         raise JaasError("the line must have the form: MODULE required NAME=\"VALUE\" ... ;")
     if match["module"] != MODULES[mechanism]:
-        raise JaasError(f"the module for {mechanism} is {MODULES[mechanism]}")
+        raise JaasError(f"the module for {mechanism} must be {MODULES[mechanism]}")
     options: dict[str, str] = {}
     position, text = 0, match["options"]
     while text[position:].strip():

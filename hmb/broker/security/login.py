@@ -122,7 +122,7 @@ class Login:
         self._mechanism = ""
         self._exchange: Exchange | None = None
         self._sends_raw_tokens = False
-        self._ends: float | None = None  # when the session ends, by `clock`
+        self._ends: float | None = None  # the session ends when `clock` returns a later time; None means no limit
 
     @property
     def is_authenticated(self) -> bool:
@@ -141,20 +141,20 @@ class Login:
     def admit(self, api_key: int) -> None:
         """Raise CloseConnection if the client must not send this request now."""
         if self.state is LoginState.REFUSED:
-            raise CloseConnection("it sent a request after its login was refused")
+            raise CloseConnection("the client sent a request after the broker refused its login")
         if api_key in BEFORE:
             return
         if not self.is_authenticated:
-            raise CloseConnection(f"it sent a request of the API {api_key} before it was authenticated")
+            raise CloseConnection(f"the client sent a request with the API key {api_key} before it logged in")
         if self._ends is not None and self._clock() > self._ends:
-            raise CloseConnection("its session has ended, and it did not authenticate again")
+            raise CloseConnection("the client's session has ended, and the client did not log in again")
 
     def choose(self, mechanism: str, version: int) -> None:
         """Handle a SaslHandshake. Raises UNSUPPORTED_SASL_MECHANISM and ILLEGAL_SASL_STATE."""
         if not LOGIN.allows(self.state, LoginEvent.CHOSEN) or (self.is_authenticated and self._ends is None):
             raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake is not expected now")
         if mechanism not in self._mechanisms:
-            self._refuse(f"it chose the mechanism {mechanism[:100]!r}, which this listener does not offer")
+            self._refuse(f"the client chose the mechanism {mechanism[:100]!r}, which this listener does not offer")
             raise KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, f"use one of {', '.join(self._mechanisms)}")
         self._mechanism, self._exchange = mechanism, self._mechanisms[mechanism]()
         self._sends_raw_tokens = version == 0
@@ -197,7 +197,7 @@ class Login:
             self._refuse("the name contains a control character", exchange.user)
             raise self._failure()
         if self.state is LoginState.AGAIN and principal != self.principal:
-            self._refuse(f"it authenticated again as {principal} instead of {self.principal}")
+            self._refuse(f"the client authenticated again as {principal} instead of {self.principal}")
             raise self._failure()
         self.state = LOGIN.next(self.state, LoginEvent.PROVED)
         self.principal, self.is_delegated, self._exchange = principal, exchange.is_delegated, None

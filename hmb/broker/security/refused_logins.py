@@ -39,7 +39,7 @@ class RefusedLogins:
         """Start without any refused logins. `clock` returns seconds."""
         self._events = events
         self._clock = clock
-        self._lock = threading.Lock()  # guards the two fields below; its holder takes no other lock
+        self._lock = threading.Lock()  # guards the two fields below; a thread that holds it takes no other lock
         self._noted: deque[float] = deque(maxlen=MAX_EVENTS)  # the times of the last events
         self._by_host: dict[str, deque[float]] = {}  # host -> times of refused logins; the newest host is at the end
 

@@ -62,8 +62,10 @@ SCRAM = StateTable(
     (ScramState.CLIENT_FINAL, ScramEvent.PROVED, ScramState.COMPLETE),
     (ScramState.CLIENT_FINAL, ScramEvent.WRONG, ScramState.REFUSED),
 )
-Find = Callable[[ScramMechanism, str], ScramCredential]  # returns the credential of a user, or a decoy
-FindToken = Callable[[ScramMechanism, str], TokenCredential]  # returns the credential of a token, or a decoy
+# A function that returns the credential of a user. For an unknown user, the function invents a credential (decoys.py).
+Find = Callable[[ScramMechanism, str], ScramCredential]
+# A function that returns the credential of a token. For an unknown token, the function invents a credential.
+FindToken = Callable[[ScramMechanism, str], TokenCredential]
 
 
 class ScramExchange:

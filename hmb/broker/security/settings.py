@@ -71,7 +71,7 @@ class ListenerSecurity:
     mechanisms: Sequence[str] = ()  # the SASL mechanisms of the listener
     plain_users: Mapping[str, str] = field(default_factory=dict, repr=False)  # the users of PLAIN and their passwords
     check_token: Check | None = None  # the check of the tokens of OAUTHBEARER
-    sessions: Mapping[str, float] = field(default_factory=dict)  # by mechanism: the longest session in s; 0: no limit
+    sessions: Mapping[str, float] = field(default_factory=dict)  # mechanism -> longest session in seconds (0: no limit)
 
 
 PLAIN = ListenerSecurity()
@@ -219,7 +219,7 @@ def _mechanisms_of(listener: str, values: Mapping[str, str]) -> list[str]:
         problem = f"listener {listener}: {', '.join(unknown)} is not a mechanism of HMB; {offered}{kerberos}"
         raise ConfigError(problem, "sasl.enabled.mechanisms", given)
     if not names:
-        raise ConfigError(f"listener {listener}: name a mechanism, or several", "sasl.enabled.mechanisms", given)
+        raise ConfigError(f"listener {listener}: enable at least one mechanism", "sasl.enabled.mechanisms", given)
     return names
 
 

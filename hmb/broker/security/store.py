@@ -138,8 +138,9 @@ class SecurityStore:
                 manifest.replace_file(decoys, self.decoy_key)
         except (DamagedStateFile, OSError, ProtocolError, KafkaError, ValueError) as error:
             raise DataDirectoryError(
-                f"cannot use the users, ACLs and quotas in {path}: {error}; restore the file from a copy, or move "
-                f"{path}, {directory / DECOYS} and {manifest.path} away to start without users, ACLs and quotas"
+                f"cannot use the users, ACLs and quotas in {path}: {error}; restore the file from a copy; to start "
+                f"without users, ACLs and quotas, move the files {path}, {directory / DECOYS} and {manifest.path} "
+                "to another directory"
             ) from error
 
 

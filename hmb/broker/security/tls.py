@@ -177,9 +177,11 @@ def certified_principal(sock: TlsSocket, rules: Sequence[MappingRule]) -> str:
         return ANONYMOUS
     name = distinguished_name(certificate)
     if (mapped := principal_name(name, rules)) is None:
-        raise CloseConnection(f"no rule in ssl.principal.mapping.rules matches the name {name!r} in its certificate")
+        raise CloseConnection(
+            f"no rule in ssl.principal.mapping.rules matches the name {name!r} in the client's certificate"
+        )
     if not mapped.isprintable():
-        raise CloseConnection(f"the name {name!r} in its certificate contains a control character")
+        raise CloseConnection(f"the name {name!r} in the client's certificate contains a control character")
     return f"{USER}:{mapped}"
 
 
@@ -195,11 +197,11 @@ def shake_hands(sock: TlsSocket, timeout: float) -> None:
             # system would reset the connection, and the client could lose the alert.
             socket.socket.recv(sock, MAX_ENCRYPTED_AT_ONCE)
             raise CloseConnection(
-                "it sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"
+                "the client sent plain text to a listener with TLS; use security.protocol=SSL or SASL_SSL in the client"
             )
         sock.do_handshake()
     except TimeoutError:
-        raise CloseConnection(f"it did not finish the TLS handshake within {timeout:g} s") from None
+        raise CloseConnection(f"the client did not finish the TLS handshake within {timeout:g} s") from None
     except ssl.SSLError as error:
         reason = HANDSHAKE_FAILURES.get(error.reason or "", (error.reason or "it ended").lower().replace("_", " "))
         raise CloseConnection(f"the TLS handshake failed: {reason}") from None

@@ -57,13 +57,20 @@ def finish_interrupted_changes(
         present = {found for found, _ in logs.items() if found.topic == name}
         wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
         if wanted - present:
-            LOGGER.warning("topic %s: %d partitions are lost, and begin again empty", name, len(wanted - present))
+            LOGGER.warning(
+                "topic %s: the directories of %d partitions are missing; the broker creates these partitions empty",
+                name,
+                len(wanted - present),
+            )
             config = log_config(topic.configs, default)
             topic_id = ids.get(name) or uuid.uuid4()
             logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
     for name in {found.topic for found, _ in logs.items()} - stored.keys():
         if name not in own:
-            LOGGER.warning("another broker created topic %s; it keeps all records until its settings are set", name)
+            LOGGER.warning(
+                "another broker created topic %s; HMB keeps all records until a client changes the topic's settings",
+                name,
+            )
         stored[name] = StoredTopic(0, dict(own.get(name, ADOPTED)))
     if stored != before:
         logs.write_state(partial(store.write, stored))

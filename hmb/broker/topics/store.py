@@ -54,9 +54,9 @@ class TopicStore:
             return {name: _stored(entry) for name, entry in entries.items()}
         except (DamagedStateFile, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise DataDirectoryError(
-                f"cannot use the list of topics {self.path}: {error}; restore it from a copy, or move it and "
-                f"{self._manifest.path} away: then the broker takes its own settings for all topics and deletes none "
-                "of their records"
+                f"cannot use the list of topics {self.path}: {error}; restore this file from a copy. If you have no "
+                f"copy, move this file and {self._manifest.path} to another directory. All topics then have default "
+                "settings, and the broker deletes no records"
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:

@@ -65,7 +65,9 @@ class TopicTable:
     def remove(self, topic: Topic) -> None:
         """Remove a topic."""
         del self._by_name[topic.name], self._by_id[topic.id]
-        self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share this name.
+        # If another broker created the topics `a.b` and `a_b`, both have the metric name `a_b`. When the broker removes
+        # `a.b`, it also removes this metric name. The removal of `a_b` then does not find the name.
+        self._by_metric_name.pop(metric_name(topic.name), None)
 
     def check_is_there(self, topic: Topic) -> None:
         """Raise UNKNOWN_TOPIC_OR_PARTITION if the topic is no longer in the table."""
@@ -85,7 +87,8 @@ class TopicTable:
         if name in self._by_name:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
         if (other := self._by_metric_name.get(metric_name(name))) is not None:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and {other.name!r} differ only in . and _")
+            why = f'the names {name!r} and {other.name!r} differ only in the characters "." and "_"'
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
 
     def stored(self) -> dict[str, StoredTopic]:
         """Return a dict: topic name -> the data about the topic that the file topics.json contains."""

@@ -137,7 +137,8 @@ def elect_leaders(
     wanted = None if partitions is None else list_of_partitions(partitions)
     version = brokers.cluster.version_of(ElectLeadersRequest)
     if unclean and version < FIRST_VERSION_OF_UNCLEAN_ELECTIONS:
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4")
+        why = "a client can request unclean elections only from a broker of Kafka 2.4 or newer"
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, why)
     asked = ElectLeadersRequest.TopicPartitions
     request = ElectLeadersRequest(
         election_type=int(unclean),

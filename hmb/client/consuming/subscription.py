@@ -55,7 +55,8 @@ class Subscription:
         for name in topics:
             if isinstance(name, list | tuple | set | dict):
                 raise TypeError(
-                    f'each topic is an argument of its own, "a", "b", not a {type(name).__name__}: {name!r}'
+                    f'each topic must be a separate argument, for example "a", "b", '
+                    f"not an item of a {type(name).__name__}: {name!r}"
                 )
             check_topic_name(name)
         names = tuple(dict.fromkeys(topics))

@@ -182,7 +182,7 @@ class BatchCompletion:
         elif code in SEQUENCE_ERRORS and self._follows_another(batch):
             self._counters.retried()  # The batch keeps its position in the queue, and is sent again.
         elif isinstance(error, KafkaError) and code in SEQUENCE_ERRORS and self._may_get_new_sequences(batch):
-            LOGGER.warning("%s; its records are sent again in a new epoch of the producer", error.message)
+            LOGGER.warning("%s; the producer sends the records of this batch again in a new epoch", error.message)
             restart_in_new_epoch(batch, self._accumulator.batches_after(batch), self._guarantee)
             return self.retry_or_fail(batch, error, can_retry=True)
         elif isinstance(error, (ConnectionFailed, KafkaError)) and not failure.record_errors:

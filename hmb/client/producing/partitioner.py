@@ -92,5 +92,5 @@ def partitioner_of(chosen: str | Partitioner) -> Partitioner:
     if not isinstance(chosen, str):
         return chosen
     if chosen not in PARTITIONERS:
-        raise ValueError(f"partitioner is one of {', '.join(PARTITIONERS)} or a function, not {chosen!r}")
+        raise ValueError(f"partitioner must be one of {', '.join(PARTITIONERS)} or a function, not {chosen!r}")
     return PARTITIONERS[chosen]

@@ -345,9 +345,9 @@ def _check_settings(settings: ProducerSettings) -> None:
     _check_acks(settings)
     max_in_flight = settings["max_in_flight"]
     if max_in_flight < 1:
-        raise ValueError(f"max_in_flight is at least 1, not {max_in_flight}")
+        raise ValueError(f"max_in_flight must be at least 1, not {max_in_flight}")
     if _is_idempotent(settings) and max_in_flight > MAX_IN_FLIGHT:
-        what = f"with idempotence, max_in_flight is at most {MAX_IN_FLIGHT}, not {max_in_flight}"
+        what = f"with idempotence, max_in_flight must be at most {MAX_IN_FLIGHT}, not {max_in_flight}"
         why = "because a broker remembers only this number of batches of a producer"
         raise ValueError(f"{what}, {why}; choose a lower number, or set idempotence=False")
 
@@ -372,14 +372,14 @@ def _is_idempotent(settings: ProducerSettings) -> bool:
 
 def _codec(compression: str) -> Codec:
     if compression.upper() not in Codec.__members__:
-        raise ValueError(f"compression is one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
+        raise ValueError(f"compression must be one of {', '.join(Codec.__members__).lower()}, not {compression!r}")
     return Codec[compression.upper()]
 
 
 def _check_acks(settings: ProducerSettings) -> None:
     acks, transactional_id = settings["acks"], settings["transactional_id"]
     if acks not in ACKS:
-        raise ValueError(f"acks is 0, 1 or -1 (all), not {acks!r}")
+        raise ValueError(f"acks must be 0, 1 or -1 (all), not {acks!r}")
     if (settings["idempotence"] or transactional_id is not None) and ACKS[acks] is not Acks.ALL:
         what = "idempotence needs" if transactional_id is None else "transactions need"
         raise ValueError(f"{what} acks=-1 (all), not {acks}")

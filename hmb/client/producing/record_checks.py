@@ -51,7 +51,8 @@ def check_timestamp(timestamp: int) -> None:
     # first timestamp of the batch. The first timestamp can be -1. The difference would then be 2^63, which is too large
     # for an int64.
     if not NO_TIMESTAMP <= timestamp < INT64_MAX:
-        raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
+        allowed = "a number of milliseconds since 1970, from 0 to 2^63 - 2, or -1 for no timestamp"
+        raise ValueError(f"the timestamp {timestamp} is not allowed; use {allowed}")
 
 
 def _not_bytes(name: str, item: object) -> int:

@@ -75,7 +75,8 @@ class OauthLogin:
         except (OSError, ValueError) as error:
             raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, f"cannot get a token: {error}") from error
         if not ALLOWED.fullmatch(token):
-            raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, "the text of the token is not a token")
+            why = "the token is empty, or contains a character that is not allowed in tokens"
+            raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, why)
         return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
     def receive(self, message: bytes) -> bytes:

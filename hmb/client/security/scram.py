@@ -88,10 +88,11 @@ class ScramLogin:
     def _prove(self, message: bytes) -> bytes:
         first = scram.matched(scram.SERVER_FIRST, message, "server first")
         if not first["nonce"].startswith(self._nonce) or first["nonce"] == self._nonce:
-            raise ScramError("the broker's message does not continue the client's nonce")
+            raise ScramError("the broker's nonce must begin with the client's nonce, and must be longer")
         iterations = int(first["iterations"])
         if not scram.MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
-            raise ScramError(f"the broker asks for {iterations} iterations, but fewer than 4096 are not secure")
+            allowed = f"{scram.MIN_ITERATIONS} to {MAX_ITERATIONS}"
+            raise ScramError(f"the broker asks for {iterations} iterations, but the client allows only {allowed}")
         salted = scram.salted_password(self._mechanism, self._password, scram.decoded(first["salt"]), iterations)
         bare = f"c={scram.encoded(HEADER.encode())},r={first['nonce']}"
         messages = f"{self._bare},{message.decode()},{bare}"

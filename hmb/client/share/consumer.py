@@ -81,9 +81,9 @@ class ShareConsumer:
         if not topics or not group:
             raise ValueError("name at least one topic, and a group")
         if acknowledgement not in ("implicit", "explicit"):
-            raise ValueError(f"acknowledgement is 'implicit' or 'explicit', not {acknowledgement!r}")
+            raise ValueError(f"acknowledgement must be 'implicit' or 'explicit', not {acknowledgement!r}")
         if acquire_mode not in ACQUIRE_MODES:
-            raise ValueError(f"acquire_mode is {' or '.join(map(repr, ACQUIRE_MODES))}, not {acquire_mode!r}")
+            raise ValueError(f"acquire_mode must be {' or '.join(map(repr, ACQUIRE_MODES))}, not {acquire_mode!r}")
         self._acquire_mode = ACQUIRE_MODES[acquire_mode]
         self._is_explicit = acknowledgement == "explicit"
         self._group, self._max_records, self._max_bytes = group, max_poll_records, max_bytes

@@ -6,7 +6,7 @@ later.
 
 Idea: the first rebalance of an Empty group waits for the time `group.initial.rebalance.delay.ms`. If another member
 joins during this wait, the group waits again for the same time. All waits together take at most the rebalance timeout
-of the first member.
+of the first member. If the delay is longer than this timeout, the group waits only once, for the whole delay.
 
 For example, the initial rebalance delay is 3 s, and the rebalance timeout is 10 s. Member A joins an empty group at
 second 0, and B joins at second 2. The first wait ends at second 3. Because B has joined during this wait, the group

@@ -39,7 +39,7 @@ def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str 
     """
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)
-    else:  # The response contains the member's old id as the leader, so the client acts as a follower.
+    else:  # The response names the member's old id as the leader. The client has a new id, so it acts as a follower.
         response.leader, response.members = old_leader or "", []
     return response
 

@@ -31,7 +31,7 @@ from hmb.protocol.enums import GroupType
 
 StateT = TypeVar("StateT", bound=ModernState[Any, Any])
 SettingsT = TypeVar("SettingsT", bound=ModernGroupSettings)
-LEAVES = "the member leaves"  # the reason of `ModernGroup.remove` for members that have sent a request to leave
+LEAVES = "the member leaves"  # callers pass this text to `remove` as the reason when a member asks to leave
 
 
 class ModernGroup(ABC, Generic[StateT, SettingsT]):
@@ -62,7 +62,8 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.responses: list[tuple[Any, Any]] = []  # only responses to requests of the classic protocol (migration/)
         self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
-        self.successor: Group | None = None  # set only by a KIP-848 group (migration/)
+        # The classic group that replaces this group after a downgrade. Only a KIP-848 group can have a successor.
+        self.successor: Group | None = None
         self._settings = settings
         self._topics = topics
         self._clock = clock

@@ -29,7 +29,7 @@ class GroupFacts(NamedTuple):
     is_empty: bool
     is_target_old: bool  # whether the group epoch is greater than the assignment epoch
     is_reconciled: bool  # whether all members own their target assignments
-    is_ready: bool = True  # false only for a streams group whose topics are not complete
+    is_ready: bool = True  # false only for a streams group that cannot run yet, for example because a topic is missing
 
 
 class StateCondition(NamedTuple):

@@ -102,7 +102,7 @@ class SharePartition:
         self.state_epoch = state.state_epoch
         self.watchers = Watchers()
         self.due: int | None = None
-        self.is_stale = False  # whether a change could not be stored, so that the state must be loaded again
+        self.is_stale = False  # whether the broker must load the stored state again, for example after a failed write
         self._coordinator = coordinator
         self._settings = settings
         self._timer = timer

@@ -177,4 +177,4 @@ def check_batches(batches: Iterable[StateBatch]) -> None:
     """
     for batch in batches:
         if not 0 <= batch.first <= batch.last or batch.state is DeliveryState.ACQUIRED:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{batch} is not a valid batch of a state")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{batch} has invalid offsets or an invalid delivery state")

@@ -92,7 +92,7 @@ class StreamsGroup(ModernGroup[StreamsState, StreamsGroupSettings]):
         self._configured: ConfiguredTopology | None = None
         self._version, self._hash = REFRESHED, 0
         self._delay_end: int | None = None
-        self._endpoint_epoch = 0  # increases when the tasks of a member with an address change
+        self._endpoint_epoch = 0  # increases when a member that has an address joins or gets a new assignment
         self._shutdown_by: str | None = None  # the member that has asked the whole application to stop
 
     # -- StreamsGroupHeartbeat

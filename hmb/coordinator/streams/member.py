@@ -87,7 +87,7 @@ class TaskTarget:
     The member's next step depends on both. For example, it must wait for a task that another member still owns.
     """
 
-    epoch: int  # the epoch of the target
+    epoch: int  # the epoch of the target assignment
     tasks: Tasks
     owners: TaskOwners
 

@@ -66,7 +66,8 @@ def hanging(
             continue
         outcome = ControlType.COMMIT if _is_committed(each, transaction) else ControlType.ABORT
         LOGGER.error(
-            "%s: the transaction of producer %d from offset %d on has ended, but its marker is lost; %s is rewritten",
+            "%s: the transaction of producer %d that began at offset %d has ended, but its marker is lost. "
+            "The broker writes a new marker: %s",
             each.partition, each.active.producer_id, each.active.first_offset, outcome.name,
         )  # fmt: skip
         yield each, EndTransactionMarker(outcome, max(0, each.active.producer.coordinator_epoch))

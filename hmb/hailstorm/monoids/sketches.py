@@ -55,7 +55,7 @@ class HyperLogLog(MapOf):
 
     def __init__(self, precision: int = 12) -> None:
         if not 4 <= precision <= 18:
-            raise ValueError(f"precision is from 4 to 18, not {precision}")
+            raise ValueError(f"the precision must be from 4 to 18, not {precision}")
         super().__init__(Max())
         self.precision = precision
 
@@ -126,7 +126,7 @@ class CountMin(MapOf):
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:
         if width < 1 or depth < 1:
-            raise ValueError(f"width and depth are at least 1, not {width} and {depth}")
+            raise ValueError(f"the width and the depth must be at least 1, not {width} and {depth}")
         super().__init__(Sum())
         self.width, self.depth = width, depth
 
@@ -159,7 +159,7 @@ class Quantiles(MapOf):
 
     def __init__(self, error: float = 0.01) -> None:
         if not 0 < error < 1:
-            raise ValueError(f"the relative error is between 0 and 1, not {error}")
+            raise ValueError(f"the relative error must be between 0 and 1, not {error}")
         super().__init__(Sum())
         self.error = error
         self.base = (1 + error) / (1 - error)
@@ -171,7 +171,7 @@ class Quantiles(MapOf):
         A bucket is an interval of numbers. Raises ValueError if `value` is NaN or infinity.
         """
         if not math.isfinite(value):
-            raise ValueError(f"{value} has no rank among numbers: leave it out in `convert` or `transform`")
+            raise ValueError(f"{value} is not a finite number: leave it out in `convert` or `transform`")
         if value == 0:
             return {(0, 0): 1}
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}

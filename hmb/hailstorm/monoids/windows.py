@@ -70,7 +70,7 @@ class Sliding(WindowsOf):
 
     def __init__(self, duration: int, step: int, values: Monoid[Any]) -> None:
         if not duration >= step >= 1:
-            raise ValueError(f"a window has duration >= step >= 1 ms, not duration {duration} and step {step}")
+            raise ValueError(f"windows must have duration >= step >= 1 ms, not duration {duration} and step {step}")
         super().__init__(values)
         self.duration, self.step = duration, step
 
@@ -230,7 +230,7 @@ class Sessions(WindowsOf):
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
         if gap < 1:
-            raise ValueError(f"a session ends after a gap of at least 1 ms, not {gap}")
+            raise ValueError(f"the gap between two sessions must be at least 1 ms, not {gap}")
         super().__init__(SessionList(gap, values))
         self.gap, self.content_monoid = gap, values
 

@@ -53,7 +53,9 @@ class BoltMachine:
         self._is_saving = False
         # The clock of a snapshot that must wait, because the bolt is still saving an older one. Otherwise None.
         self._desired: Clock | None = None
-        self._waits_at: Clock | None = None  # tuples above this clock wait until the state for the snapshot is complete
+        # The clock of the current snapshot, which contains one offset for each partition. Tuples at or above these
+        # offsets wait until the bolt has received all tuples for the snapshot. The field is None if no tuple must wait.
+        self._waits_at: Clock | None = None
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)
 
@@ -139,7 +141,9 @@ class BoltMachine:
         except Exception as error:
             row = len(results)
             origin = f"{payloads.tuples[row]!r:.100} from {payloads.partition} at offset {payloads.offsets[row]}"
-            raise UserCodeError(self.name, "lift, merge or transform", origin, error) from error
+            raise UserCodeError(
+                self.name, "one of the user's functions (lift, merge or transform)", origin, error
+            ) from error
         return results
 
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:

@@ -78,7 +78,7 @@ def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloa
     except Exception as error:
         row = next(row for row, each in enumerate(payloads.tuples) if each is item)
         origin = f"{item!r:.100} from {payloads.partition} at offset {payloads.offsets[row]}"
-        raise UserCodeError(node, "key, value, lift or merge", origin, error) from error
+        raise UserCodeError(node, "one of the user's functions (key, value, lift or merge)", origin, error) from error
     to_value = combining.states.to_value
     rows = [(name, to_value(state)) for name, state in states.items()]
     return replace(payloads, tuples=rows, offsets=[payloads.offsets[-1]] * len(rows), numbers=None), firsts

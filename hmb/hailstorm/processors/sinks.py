@@ -17,7 +17,7 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
     K below C     The snapshot was complete, but the sink stopped before it had written the outputs between K
                   and C. The sink now writes these outputs.
     K equal to C  The target contains all outputs below C. The sink writes nothing.
-    K above C     The snapshot is older than the target, because a snapshot store was lost or exchanged. The
+    K above C     The snapshot is older than the target, because a snapshot store was lost or replaced. The
                   sink refuses to start.
 
 The sink compares clocks, and not epochs, because a new snapshot store begins with epoch 1 again.
@@ -217,8 +217,8 @@ class SinkMachine:
         ahead = [p for p, offset in reached.items() if offset > self._start.get(p, 0)]
         if ahead:
             raise SnapshotError(
-                f"{self.name}: the target has outputs up to {reached}, the snapshots only up to {self._start}: "
-                f"the snapshot store was lost or exchanged. Restore it. {self._advice('delete')}"
+                f"{self.name}: the target has outputs up to {reached}, but the snapshots only reach {self._start}. "
+                f"The snapshot store was lost or replaced. Restore this store. {self._advice('delete')}"
             )
 
     def _check_not_behind(self, reached: Clock | None) -> None:
@@ -227,8 +227,8 @@ class SinkMachine:
         if any(offset > found.get(p, 0) for p, offset in written.items()):
             has = "no clock" if reached is None else f"outputs only up to {reached}"
             raise SnapshotError(
-                f"{self.name}: the target has {has}, although this sink wrote outputs up to {written}: the target or "
-                "its clock was deleted or exchanged. Restore it. "
+                f"{self.name}: the target has {has}, although this sink wrote outputs up to {written}. "
+                "The target, or the clock that it stores with the outputs, was deleted or replaced. Restore both. "
                 f"{self._advice('use an empty snapshot store, and delete')}"
             )
 

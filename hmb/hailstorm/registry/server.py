@@ -106,7 +106,9 @@ class RegistryConnection(threading.Thread):
             while True:
                 self._serve(self._socket.receive())
         except TimeoutError:
-            LOGGER.warning("the session of %s has expired: no heartbeat", self._session and self._session.name)
+            LOGGER.warning(
+                "the session of %s has expired because no heartbeat has arrived", self._session and self._session.name
+            )
         except (OSError, HailstormError, ValueError, TypeError) as error:
             LOGGER.debug("the session of %s has expired: %s", self._session and self._session.name, error)
         finally:
@@ -132,7 +134,7 @@ class RegistryConnection(threading.Thread):
             self._outgoing.put_nowait(value)
         except queue.Full:
             who = self._session and self._session.name
-            LOGGER.warning("the session of %s has expired: the client reads nothing", who)
+            LOGGER.warning("the session of %s has expired because the client does not read the answers", who)
             self._socket.close()  # The reading thread gets an error from the closed socket, and ends the session.
 
     def _serve(self, request: Any) -> None:
@@ -144,7 +146,7 @@ class RegistryConnection(threading.Thread):
             self._send(["ok", self._server.session_timeout])
             return
         if self._session is None:
-            raise ValueError("the first request of a connection is join")
+            raise ValueError("the first request of a connection must be join")
         try:
             self._send(["ok", self._perform(self._session, what, arguments)])
         except SessionExpiredError as error:

@@ -35,7 +35,7 @@ try:
     from kazoo.exceptions import KazooException, NodeExistsError
     from kazoo.handlers.threading import KazooTimeoutError
 except ImportError as error:
-    raise ImportError(f"{error}: `pip install 'hmb[zookeeper]'` brings kazoo") from error
+    raise ImportError(f"{error}: to install kazoo, run `pip install 'hmb[zookeeper]'`") from error
 
 START_TIMEOUT = 15.0  # seconds in which a server must answer a new client
 
@@ -124,7 +124,9 @@ class ZooKeeperSession:
         exists = [False]
 
         def changed(value: bytes | None, stat: Any) -> None:
-            if value is not None or exists[0]:  # The first call has the value None if the node does not exist yet.
+            # If the node does not exist when the watch begins, kazoo calls `changed` with the value None. Ignore this
+            # call.
+            if value is not None or exists[0]:
                 exists[0] = value is not None
                 watch(path, value)
 

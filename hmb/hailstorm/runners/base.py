@@ -89,7 +89,7 @@ class Runner(ABC):
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.has_ended():
             if deadline is not None and time.monotonic() > deadline:
-                raise TimeoutError(f"the topology has not ended within {timeout:g} s; it is in {self.master}")
+                raise TimeoutError(f"after {timeout:g} s, the topology is still in the phase {self.master}")
             self.supervise()
             time.sleep(LOOK_INTERVAL)
         self._end_processors()
@@ -211,7 +211,7 @@ class Runner(ABC):
         holding = [name for name in self._unfinished() if self.processors.by_name[name].holds_outputs]
         if holding and master.completed is not None:
             what = f"{', '.join(holding)} did not end in time, so the last outputs may be missing"
-            raise HailstormError(f"{what}. The topology writes them at its next start")
+            raise HailstormError(f"{what}. When the topology starts again, it writes the missing outputs")
         states = saved_states(self.processors, self.store)
         late, dead = left_out(self.processors, self.store)
         return RunResult(master.completed, states, self.snapshots, master.epoch, late, dead)

@@ -113,7 +113,7 @@ class NegotiatorThread(threading.Thread):
         if master is None:
             return False
         if master.phase is MasterPhase.DISCONNECTED:
-            raise SessionExpiredError("its session has ended")
+            raise SessionExpiredError("the session of the negotiator has ended")
         if master.phase is MasterPhase.INITIALIZE:
             LOGGER.info("epoch %d begins: %s", master.epoch, negotiator.why)
         LOGGER.debug("%s", master)

@@ -56,8 +56,8 @@ from hmb.hailstorm.topology import Processor, Processors
 
 LOGGER = logging.getLogger(__name__)
 FIGURES_INTERVAL = 0.5  # seconds between two updates of the processor's figures, for example the length of its queue
-IDLE_TIMEOUT = 0.25  # seconds that a processor waits for work before it checks its session
-NODE_TIMEOUT = 30.0  # seconds that a restarted processor waits until the node of its previous thread disappears
+IDLE_TIMEOUT = 0.25  # the longest time (s) that a processor waits for work before it checks its session
+NODE_TIMEOUT = 30.0  # the longest time (s) that a restarted processor waits until the registry removes its old node
 
 
 class ProcessorThread(threading.Thread):
@@ -90,7 +90,7 @@ class ProcessorThread(threading.Thread):
         # The state machine for which this thread was last prepared. When the topology starts again from a snapshot,
         # `_participant` creates a new state machine.
         self._machine: Machine | None = None
-        self._saving: Any = None  # the request of the save in progress
+        self._saving: Any = None  # the `SaveRequest` that a saver thread is processing, or None
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0
         self._late_warnings, self._dead_warnings = WarningInterval(), WarningInterval()
@@ -295,8 +295,8 @@ class ProcessorThread(threading.Thread):
         machine.dead_letters.clear()
         if self._dead_warnings.is_due():
             LOGGER.warning(
-                "%d records of %s are dead letters and were sent to the topic %s; "
-                "the last of these records has offset %d in its own partition: %s: %s",
+                "%d records of the partition %s could not be converted and were sent to the topic %s. "
+                "The last of these records, at offset %d of the source partition, caused the error %s: %s",
                 machine.dead_count, machine.partition, topic, record.offset, type(error).__name__, error,
             )  # fmt: skip
 
@@ -306,7 +306,8 @@ class ProcessorThread(threading.Thread):
             machine.late.clear()
             if self._late_warnings.is_due():
                 LOGGER.warning(
-                    "%d records of %s are late and are left out, the last one at offset %d with event time %d ms",
+                    "%d records of %s are late and are left out. "
+                    "The last late record has offset %d and event time %d ms",
                     machine.late_count, machine.partition, offset, time_of_record,
                 )  # fmt: skip
 
@@ -316,8 +317,9 @@ class ProcessorThread(threading.Thread):
         late, machine.last_late = machine.last_late, None
         if late is not None and self._late_warnings.is_due():
             LOGGER.warning(
-                "%s: %d tuples came after their windows had ended and are left out, the last one was %.200r. "
-                "If a partition pauses, a larger idle_after of its spout keeps the windows open",
+                "%s: %d tuples arrived after their windows had closed, and were left out. The last of these tuples "
+                "was %.200r. If a partition often has no new records for some time, increase the option `idle_after` "
+                "of its spout, so that windows stay open longer",
                 machine.name, machine.state.late, late,
             )  # fmt: skip
 

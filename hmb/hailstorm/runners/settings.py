@@ -149,4 +149,5 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     common = {key for one, another in pairs for key in one.keys() & another.keys()}
     if common:
         what = f"{node}: two instances have received tuples of the key {min(common, key=repr)!r:.100}"
-        raise TopologyError(f"{what}, so their results are wrong: let `group` return the key, or leave it out")
+        advice = "remove the argument `group` of this bolt, or use a function that returns the key of a tuple"
+        raise TopologyError(f"{what}, so the results are wrong: {advice}")

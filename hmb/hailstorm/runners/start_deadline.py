@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from hmb.hailstorm.master import MasterPhase, MasterState
 
-LONGEST_LIMIT = 60.0  # seconds; a doubled limit is at most this long, unless `start_timeout` is longer
+# The time limit for the registration of processors begins at `start_timeout`, and doubles each time that it passes. It
+# grows to at most LONGEST_LIMIT seconds. If `start_timeout` is longer, the limit is always `start_timeout`.
+LONGEST_LIMIT = 60.0
 
 
 class StartDeadline:
@@ -31,8 +33,8 @@ class StartDeadline:
 
     def __init__(self, start_timeout: float) -> None:
         self.limit = self._start_timeout = start_timeout
-        self._epoch: int | None = None  # the epoch whose processors must register; None outside Initialize
-        self._since = 0.0  # the time (s) at which this epoch or the last replacement began
+        self._epoch: int | None = None  # the epoch's number in the phase Initialize; None in all other phases
+        self._since = 0.0  # the time (s) at which the current time limit began
 
     def has_passed(self, master: MasterState | None, now: float) -> bool:
         """Return whether processors have not registered in time, and the runner must replace their workers.

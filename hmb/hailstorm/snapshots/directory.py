@@ -55,7 +55,7 @@ from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_ep
 MAGIC = b"HAIL\x01"
 PREFIX = struct.Struct(">5sII")  # magic with version, CRC, header length
 SUFFIX = ".snapshot"
-LOCK_TIMEOUT = 10.0  # seconds that a process waits for the lock
+LOCK_TIMEOUT = 10.0  # the longest time (s) that a process waits for the lock of the snapshot store
 
 
 class SnapshotFile(NamedTuple):
@@ -78,7 +78,7 @@ class DirectorySnapshotStore:
             self.directory.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:
             advice = "name a directory, or an SQLite file that ends in .db"
-            raise SnapshotError(f"the snapshot store {self.directory} is a file of another kind: {advice}") from error
+            raise SnapshotError(f"the file {self.directory} is not a snapshot store: {advice}") from error
         except OSError as error:
             raise SnapshotError(f"the snapshot store {self.directory} cannot be made: {error.strerror}") from error
 
@@ -217,7 +217,7 @@ class DirectorySnapshotStore:
                 except BlockingIOError:
                     if time.monotonic() >= deadline:
                         what = f"another process has locked the snapshot store {self.directory} for {LOCK_TIMEOUT:g} s"
-                        raise SnapshotError(f"{what}: end that process") from None
+                        raise SnapshotError(f"{what}. End the process that holds the lock") from None
                     time.sleep(0.001)
             yield
 

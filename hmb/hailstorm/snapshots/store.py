@@ -103,9 +103,10 @@ def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: st
         differences += _differences(name, before.get(name), now.get(name))
     raise TopologyError(
         f"{where} holds snapshots of another topology ({'; '.join(differences)}). "
-        "Use an empty store, which reads the topics from their beginning, or change the topology back. With an empty "
-        "store, also delete the outputs in the target of each TransactionalSink, and the clock of the sink: in a "
-        "database its row of the table hailstorm_clock, for a topic its group"
+        "Change the topology back, or use an empty store. With an empty store, the topology reads its topics from the "
+        "beginning. In this case, also delete the outputs of each TransactionalSink. If a sink writes to a database, "
+        "delete the row of this sink in the table hailstorm_clock. If a sink writes to a topic, delete the "
+        "consumer group of this sink"
     )
 
 

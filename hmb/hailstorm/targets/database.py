@@ -76,7 +76,7 @@ class DatabaseTarget:
                 (json.dumps(clock.to_value()), self._sink, self._epoch),
             )
             if changed != 1:
-                raise StaleEpochError(f"{self._sink}: the outputs are refused: a later start has opened the target")
+                raise StaleEpochError(f"{self._sink} must not write outputs: a newer instance of this sink has started")
             if tuples:
                 self._insert(cursor, tuples)
             cursor.close()

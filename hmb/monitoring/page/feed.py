@@ -65,9 +65,9 @@ class Pace(NamedTuple):
     runs during a collection, the collection costs four times as much.
     """
 
-    period: float  # seconds between the starts of two collections; the time is longer if the feed must rest longer
-    longest: float  # the longest rest after a collection (seconds)
-    clock: Callable[[], float]  # measures the cost of a collection
+    period: float  # the shortest time (seconds) between the starts of two collections of the broker's state
+    longest: float  # the longest time (seconds) that the feed waits after a collection of the broker's state
+    clock: Callable[[], float]  # measures the cost (the time in seconds) of a collection of the broker's state
 
 
 OWN_PACE = Pace(0.18, 2.0, time.thread_time)

@@ -47,7 +47,7 @@ MAX_ENTRIES = 2000  # a response contains at most this number of index entries
 MAX_STEPS = 500  # a response contains at most this number of steps of a scan
 MAX_LISTED_RECORDS = 100
 MAX_LINES = 2000  # a response contains at most this number of lines with annotated bytes
-MAX_BYTES = 256  # the annotated bytes show at most this number of bytes of one field
+MAX_BYTES = 256  # the page shows at most this number of bytes of each field of a batch
 LONGEST_RECORD_TEXT = 1000  # characters; longer keys, values and headers are cut
 LARGEST_BATCH = 16 << 20  # bytes; the page shows only the header of a larger batch
 

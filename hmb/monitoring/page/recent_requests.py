@@ -59,7 +59,7 @@ RECORDING = 5  # seconds
 LONGEST_RECORDING = 600  # seconds
 KEPT, SLOWEST, FOLLOWED = 100, 20, 20  # requests
 MAX_RECORDED_PER_SECOND = 5
-PAUSE = 2.0  # seconds; after it has stored the function calls of one request of an API, the recorder waits this long
+PAUSE = 2.0  # seconds; for each API, the recorder stores the function calls of at most one request in this time
 MAX_FIELDS = 200  # the recorder keeps at most this number of fields of a request or of a response
 MAX_CALLS = 300  # the recorder keeps at most this number of function calls of one request
 LONGEST_VALUE = 200  # characters
@@ -74,7 +74,7 @@ class SeenRequest:
     """One request that a client has sent. The fields contain texts, and not the objects of the request."""
 
     number: int
-    time: int  # ms since 1970, when the handler began
+    time: int  # the time (ms since 1970) at which the handler began
     api: str
     version: int
     client_id: str | None
@@ -84,7 +84,7 @@ class SeenRequest:
     errors: list[str] = field(default_factory=list)
     request: list[list[str]] = field(default_factory=list)  # [path, value] of each field
     response: list[list[str]] | None = None  # None if the client wants no response
-    way: list[Call] | None = None  # None if the recorder has not followed this request
+    way: list[Call] | None = None  # function calls of the request, in order; None if the recorder has not stored them
 
     def row(self) -> Json:
         """Return the fields that the page's list of requests shows for this request."""
@@ -97,7 +97,7 @@ class RecentRequests:
 
     def __init__(self, counters: RequestCounters) -> None:
         self._counters = counters
-        self._lock = threading.Lock()  # guards all fields below; its holder takes no other lock
+        self._lock = threading.Lock()  # guards all fields below; a thread that holds this lock takes no other lock
         self._numbers = itertools.count(1)
         self._recent: deque[SeenRequest] = deque(maxlen=KEPT)
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
@@ -105,7 +105,7 @@ class RecentRequests:
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
         # For each API: the earliest time at which the recorder stores the function calls of another request.
         self._next_followed: dict[int, float] = {}
-        self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests that were followed
+        self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests with function calls
 
     def view(self) -> Json:
         """Return the requests that were recorded until now, and continue the recording for RECORDING seconds."""

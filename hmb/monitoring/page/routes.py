@@ -171,5 +171,5 @@ def number_of(request: HttpRequest, name: str, default: int | None = None) -> in
     """Return the value of the query parameter `name` as a number. Raises Refused if it is missing or malformed."""
     text = request.query.get(name, "" if default is None else str(default))
     if not text.isascii() or not text.isdecimal() or len(text) > 19:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{name}={text[:50]!r} is not a number from 0 on")
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name} must be a whole number of at least 0, not {text[:50]!r}")
     return int(text)

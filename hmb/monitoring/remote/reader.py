@@ -41,7 +41,8 @@ MISSING = {
     "process": "no API reports the version, the start, the threads and the memory of a broker",
 }
 NO_LEADER = "the partition has no leader"
-REQUEST_TIMEOUT = 10.0  # seconds; shorter than the default of clients, because a reader waits for the whole state
+# Seconds. The limit is shorter than the default of other clients (30 s), because reading a state takes many requests.
+REQUEST_TIMEOUT = 10.0
 T = TypeVar("T")
 Offsets = PartitionResults[ListedOffset]
 

@@ -78,7 +78,7 @@ def _blocks(data: memoryview) -> Iterator[memoryview]:
         raise SnappyError("the snappy stream ends inside its header")
     while position < len(data):
         if position + 4 > len(data):
-            raise SnappyError(f"the snappy stream ends inside a block size at {position}")
+            raise SnappyError(f"the snappy stream ends inside the size field of the block at byte {position}")
         (size,) = _INT32.unpack_from(data, position)
         position += 4
         left = len(data) - position

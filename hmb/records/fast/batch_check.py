@@ -30,7 +30,7 @@ class CheckedBatch(NamedTuple):
     last_offset: int
     max_timestamp: int  # ms; -1 in messages v0
     producer_id: int  # -1: the producer is not idempotent
-    attributes: int  # the bits of a record batch or message, for example CONTROL_BIT
+    attributes: int  # from the header of the batch or message: the codec, and flags such as CONTROL_BIT
 
 
 def intact_batch(view: memoryview, position: int) -> CheckedBatch | None:

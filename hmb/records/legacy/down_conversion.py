@@ -93,7 +93,7 @@ class DownConversion:
         than `limit` or cannot be decoded.
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
-        self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
+        self.memory = 0  # an upper limit for the memory (bytes) that `pieces` uses; `_measure` computes the limit
         # Use `next_offset` only if the client gets no message (`size` is 0). The caller must then read more of the log.
         # `next_offset` is the offset where the caller must begin: the offset after the last batch that the
         # constructor has read.
@@ -114,7 +114,9 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        opened = self._limit  # Count the maximum: `pieces` keeps the whole decompressed batch.
+                        # `pieces` does not copy a message larger than BATCH_SIZE. The decompressed batch that contains
+                        # the message stays in memory, and can have up to `_limit` bytes.
+                        opened = self._limit
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
                 return
@@ -231,7 +233,7 @@ class DownConversion:
             if not batch.is_control:
                 yield from _from_batch(batch, self._magic, self._start_offset, self._limit)
             return
-        for offset, message in batch.entries(self._limit):  # messages v1, which become v0
+        for offset, message in batch.entries(self._limit):  # The caller converts messages from format v1 to v0.
             if offset >= self._start_offset:
                 key, value = message.key_and_value()
                 yield offset, NO_TIMESTAMP, 0, key, value, 0

@@ -50,7 +50,7 @@ def check_schema(schema: StructType, options: SinkOptions) -> None:
     """Raise RowError if a required column is missing, or if a column has the wrong type."""
     types: dict[str, DataType] = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
-        raise RowError("required attribute 'value' not found: the rows need a column of that name, string or binary")
+        raise RowError("required attribute 'value' not found: add a column `value` of the type string or binary")
     if options.topic is None and "topic" not in types:
         raise RowError(f"topic option required when no 'topic' attribute is present. {USE_THE_OPTION}")
     for name, kinds, expected in (

@@ -88,10 +88,10 @@ class RowSender:
     def _undelivered(self, rows: Rows, index: int, error: Exception) -> UndeliveredError:
         key = None if rows.keys is None else rows.keys[index].as_py()
         row = f"row {rows.numbers[index]} of task {self._task} (topic {rows.topic!r}"
-        row += "" if key is None else f", key {key[:MAX_KEY_SHOWN]!r}"
+        row += ")" if key is None else f", key {key[:MAX_KEY_SHOWN]!r})"
         is_too_large = isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE
         fix = ". With Spark, the option kafka.max.request.size raises the limit of the client" if is_too_large else ""
-        return UndeliveredError(f"{row}) was not delivered: {error}{fix}")
+        return UndeliveredError(f"{row} was not delivered: {error}{fix}")
 
 
 def _largest(values: pa.Array) -> int:

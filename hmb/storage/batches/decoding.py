@@ -66,6 +66,5 @@ class DamageReports:
             # first offset is in the compressed bytes, which may be damaged. So the log line says "offsets up to 9"
             # instead of "offsets 0 to 9".
             first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
-            LOGGER.error(
-                "%s, position %d, offsets %s %d: %s", self._file.path, position, first, batch.last_offset, error.message
-            )
+            offsets = f"offsets {first} {batch.last_offset}"
+            LOGGER.error("%s, position %d, %s: %s", self._file.path, position, offsets, error.message)

@@ -125,7 +125,7 @@ def check_batch(batch: RecordBatch, config: LogConfig, now: int) -> None:
 def check_header(batch: RecordBatch) -> None:
     """Raise INVALID_RECORD or INVALID_TIMESTAMP if the header contains values that a producer must not send."""
     if batch.is_control:
-        raise invalid_record("clients may not write control records")
+        raise invalid_record("clients must not write control records")
     if batch.records_count <= 0 or not batch.has_all_records:
         raise invalid_record(f"{batch.records_count} records, but a last offset delta of {batch.last_offset_delta}")
     content_size = batch.size - RECORD_BATCH_OVERHEAD
@@ -134,7 +134,7 @@ def check_header(batch: RecordBatch) -> None:
     if batch.producer_id >= 0 > batch.base_sequence:
         raise invalid_record(f"producer id {batch.producer_id} without a sequence number")
     if batch.attributes & LOG_APPEND_TIME_BIT:
-        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients may not set log append time")
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set the timestamp type LogAppendTime")
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:

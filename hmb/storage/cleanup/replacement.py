@@ -68,7 +68,7 @@ def check(log: Log, offset: int, why: str) -> None:
 
 def repair(log: Log, damage: DamagedSegment) -> None:
     """Repair the segment in which a read found damage. Raises KAFKA_STORAGE_ERROR if the repair fails."""
-    LOGGER.error("%s: the segment is checked and repaired", damage.message)
+    LOGGER.error("%s: the broker now checks the segment, and repairs it if it is damaged", damage.message)
     segment = damage.segment
     if not log.cleanup_lock.acquire(timeout=REPAIR_PATIENCE):
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")

@@ -309,10 +309,10 @@ class Cleaner:
         self._stop = stop
         self._checkpoint = logs.directory / CLEANER_OFFSETS
         self._seen = dict(logs.items())
-        self._first_dirty = {
+        self._first_dirty = {  # An offset after the end of its log belongs to a deleted log of the same name: omit it.
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # A larger one is from a deleted log.
+            if name in self._seen and offset <= self._seen[name].log_end_offset
         }
         self._failures: dict[Log, _Failure] = {}
 

@@ -57,7 +57,9 @@ from hmb.storage.producer_state import LastBatch
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
-ENTRY_OVERHEAD = 112  # bytes of memory for each key in addition to its own bytes: slots of the set, object, offset
+# The memory (bytes) that an `OffsetMap` uses for each key, in addition to the bytes of the key. The map stores the key
+# as a `bytes` object in a set, and stores the key's offset in an array.
+ENTRY_OVERHEAD = 112
 
 
 class OffsetMap:

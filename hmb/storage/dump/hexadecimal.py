@@ -50,11 +50,13 @@ class FieldEntry(Entry):
     kind: ClassVar[str] = "field"
     position: int
     size: int
-    data: memoryview  # bytes of the field; empty if the entry stands for many zeros
+    # The bytes of the field. A file can also contain a series of zeros that belong to no field. The series has one
+    # `FieldEntry`: its `data` is empty, and its `value` is the number of zeros.
+    data: memoryview
     field: str
     value: object
     is_inside: bool = False  # whether the field is in decompressed bytes, which have their own positions
-    data_type: str = ""  # type of the field, which the line shows if it is not empty
+    data_type: str = ""  # name of the field's type; if this name is empty, `line` shows no type
 
     def line(self) -> str:
         text = meaning(self.field, self.value)
@@ -146,7 +148,8 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
         for line in fixed_fields(SNAPSHOT_HEADER, ("version", "crc", "count"), memoryview(header), 0):
             yield _field(line, "")
             if line.path == "crc" and line.value != crc:
-                yield DamageEntry(path, line.offset, f"the CRC is {line.value}, but the CRC of the bytes is {crc}")
+                why = f"the stored CRC is {line.value}, but the bytes have the CRC {crc}"
+                yield DamageEntry(path, line.offset, why)
         position = yield from _repeated(file, SNAPSHOT_HEADER.size, SNAPSHOT_ENTRY, ProducerEntry, "producers")
     yield from _rest(file, position)
 

@@ -153,7 +153,9 @@ def _offset(text: str, _previous: Entry | None) -> Entry:
 def _epoch(text: str, previous: Entry | None) -> Entry:
     epoch, start_offset = map(_natural, _columns(text, "epoch offset"))
     if isinstance(previous, EpochEntry) and (epoch <= previous.epoch or start_offset < previous.start_offset):
-        raise _Malformed(f"epochs and offsets grow, but epoch {previous.epoch} began at {previous.start_offset}")
+        raise _Malformed(
+            f"the epoch must be greater than {previous.epoch}, and the offset must be at least {previous.start_offset}"
+        )
     return EpochEntry(epoch, start_offset)
 
 
@@ -184,7 +186,7 @@ def _properties(lines: Lines, path: Path) -> Iterator[StateLine]:
         if name.startswith(("#", "!")) or not text.strip():
             entry = NoteEntry(text)
         elif not equals or not name:
-            entry = DamageEntry(path, position, f"{text!r} is not name=value")
+            entry = DamageEntry(path, position, f"{text!r} does not have the form 'name=value'")
         found[name] = value
         yield StateLine(position, data, entry)
     is_old = found.get("version") == "0"  # Brokers that use ZooKeeper, not KRaft, write version 0.

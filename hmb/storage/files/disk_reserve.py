@@ -48,7 +48,7 @@ class DiskReserve:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / RESERVE_FILE
-        self._lock = threading.Lock()  # guards the file and `is_used`; its holder takes no other lock
+        self._lock = threading.Lock()  # guards the file and `is_used`; a thread that holds it takes no other lock
         self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
 
     def fill(self) -> None:

@@ -132,7 +132,9 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            self._is_used = False  # A second use or a write sets the mark. So files that were read once close first.
+            # A read that opens the file does not count as a use. So the broker closes a file that was read only once
+            # before it closes the files that are used often.
+            self._is_used = False
             OPEN_FILES.add(self)
             if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # Other threads have also opened files.
                 OPEN_FILES.close_one()

@@ -156,7 +156,9 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
         if len(view) - index < MIN_HEADER:  # Another process has cut the file.
             break
         match = header.search(view, index, index + end - position)
-        if match is None:  # No header is in the view. Search again from its last bytes on.
+        if match is None:
+            # The bytes in `view` contain no whole header, but a header can begin in the last bytes of `view`. So the
+            # next search begins at these last bytes.
             position += len(view) - index - MIN_HEADER + 1
             continue
         position += match.start() - index

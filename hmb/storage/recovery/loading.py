@@ -250,7 +250,8 @@ class _Loading:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
         elif found.indexes != entry.indexes:
             paths = f"{segment.offset_index.path} or {segment.time_index.path}"
-            LOGGER.log(level, "%s was cut or extended since the broker wrote it: both are built again", paths)
+            LOGGER.log(level, "%s was cut or extended after the broker's last write: the broker rebuilds both indexes",
+                       paths)  # fmt: skip
         return found.log == entry.log and found.indexes == entry.indexes
 
     def _synced_offsets(self, segment: Segment, following: int | None) -> SyncedOffsets:
@@ -260,7 +261,8 @@ class _Loading:
         if following is None:
             return SyncedOffsets(synced_to, True, synced_to or 0)
         entry = (self._checkpoint.segments or {}).get(segment.base_offset)
-        is_short = entry is not None and segment.size < entry.size  # The check may later reduce `segment.size`.
+        # Compare the sizes now, because `recover` can later reduce `segment.size`.
+        is_short = entry is not None and segment.size < entry.size
         return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:

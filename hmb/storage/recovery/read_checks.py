@@ -22,15 +22,15 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.segment import DamagedSegment, Segment
 
-OFFSETS_KEPT = 64  # number of offsets whose reads are counted; the oldest offset is forgotten first
+OFFSETS_KEPT = 64  # number of offsets whose reads are counted; a new offset replaces the one that was added first
 
 
 class RepeatedReads:
     """Counts for each offset how many reads of a log began at this offset. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the counts; its holder takes no other lock
-        self._counts: dict[int, int] = {}  # number of reads by offset; the oldest offset comes first
+        self._lock = threading.Lock()  # guards the counts; a thread that holds it takes no other lock
+        self._counts: dict[int, int] = {}  # offset -> number of reads; the offset that was added first comes first
 
     def is_due(self, offset: int) -> bool:
         """Count one read that begins at `offset`. Return whether the caller should check the batch at this offset."""

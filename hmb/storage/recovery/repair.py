@@ -108,7 +108,9 @@ def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: S
         holes.append(search.lost_end())
     for hole in holes:
         report(segment, hole)
-    if not holes:  # No bytes are damaged. The check found only a gap at the end, which this search accepts.
+    if not holes:
+        # The file is not damaged. The caller's check stopped at the last batch, because offsets are missing before this
+        # batch. The search for holes has accepted the batch, because its bytes are intact.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == Windows.of(segment.file).end:
@@ -376,9 +378,10 @@ def report(segment: Segment, hole: Hole) -> None:
         LOGGER.error("%s; offsets %d to %d are lost; the log goes on after them; the damaged bytes are kept in %s",
                      where, first, last, kept)  # fmt: skip
     elif end_of_whole_batches(windows, hole.position, hole.next_offset) is None:
-        LOGGER.warning("%s; cut, because no whole batch follows; the segment ends at offset %d",
+        LOGGER.warning("%s; no whole batch follows, so the broker cuts off the rest; the segment ends at offset %d",
                        where, hole.next_offset)  # fmt: skip
     else:
-        LOGGER.error("%s; the log ends at offset %d; the bytes after it contain whole batches. They are kept in %s. "
-                     "If you give this file a segment's name, hmb dump-log shows it. Remove it when it is not needed",
+        LOGGER.error("%s; the segment ends at offset %d, but whole batches follow. The removed bytes are kept in %s. "
+                     "To read this file with hmb dump-log, copy the file to another directory under the name 0.log. "
+                     "Delete the file when you do not need it any more",
                      where, hole.next_offset, tails.keep(segment.path, hole.position))  # fmt: skip

@@ -57,8 +57,8 @@ from hmb.storage.segment import Segment
 class Recovered(NamedTuple):
     """The result of `recover`: where the intact batches of a segment end, and whether damage follows."""
 
-    end_offset: int  # the offset after the last batch of the intact beginning
-    is_damaged: bool  # whether damaged bytes follow the intact beginning
+    end_offset: int  # the offset after the last intact batch; the check stops at the first damaged batch
+    is_damaged: bool  # whether the segment contains damaged bytes
     has_transactions: bool
 
 
@@ -99,7 +99,7 @@ def checked_batches(
             yield unconfirmed
             unconfirmed = None
         if first > next_offset:
-            unconfirmed = position, checked  # The next batch must confirm this gap.
+            unconfirmed = position, checked  # The offsets are correct if the offsets of the next batch are greater.
         else:
             yield position, checked
         position += checked.size

@@ -37,7 +37,7 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
             topic, partition, offset = line.split(" ")
             offsets[TopicPartition(topic, int(partition))] = _natural(offset)
         except ValueError:
-            raise DamagedStateFile(f"{path}: {line!r} is not 'topic partition offset'") from None
+            raise DamagedStateFile(f"{path}: {line!r} does not have the form 'topic partition offset'") from None
     return offsets
 
 
@@ -54,7 +54,10 @@ def read_leader_epochs(directory: Path) -> LeaderEpochs:
         starts = [(_natural(epoch), _natural(start)) for epoch, start in lines]
         return LeaderEpochs(starts) if starts else LeaderEpochs()
     except ValueError as error:
-        raise DamagedStateFile(f"{path}: the lines must be 'epoch offset', and both must grow: {error}") from None
+        raise DamagedStateFile(
+            f"{path}: each line must have the form 'epoch offset'; from line to line, the epoch must increase, and the "
+            f"offset must not decrease: {error}"
+        ) from None
 
 
 def leader_epochs_content(epochs: LeaderEpochs) -> str:
@@ -70,7 +73,7 @@ def read_cluster_id(path: Path) -> str:
         raise DamagedStateFile(str(error)) from None
     version, cluster_id = properties.get("version"), properties.get("cluster.id", "")
     if version not in ("0", "1") or (version == "1" and not cluster_id):
-        raise DamagedStateFile(f"{path}: the file has no 'version=0' or 'version=1' with a 'cluster.id'")
+        raise DamagedStateFile(f"{path}: the file must contain 'version=0', or both 'version=1' and a 'cluster.id'")
     return cluster_id
 
 

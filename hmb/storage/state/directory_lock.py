@@ -59,7 +59,8 @@ class DirectoryLock:
         except BlockingIOError:
             raise
         except OSError as error:
-            LOGGER.warning("the directory %s cannot be locked (%s), only the file %s in it: do not remove that file",
+            LOGGER.warning("the broker cannot lock the directory %s (%s), and locks only the file %s in the directory: "
+                           "do not remove this file",
                            self._directory, error.strerror, LOCK_FILE)  # fmt: skip
 
     def check(self) -> None:

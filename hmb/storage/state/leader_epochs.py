@@ -55,7 +55,10 @@ class LeaderEpochs:
             raise ValueError("no epoch")
         for before, after in zip(self.starts, self.starts[1:], strict=False):
             if after.epoch <= before.epoch or after.start_offset < before.start_offset:
-                raise ValueError(f"{after.epoch} {after.start_offset} after {before.epoch} {before.start_offset}")
+                raise ValueError(
+                    f"epoch {after.epoch} with start offset {after.start_offset} must not follow "
+                    f"epoch {before.epoch} with start offset {before.start_offset}"
+                )
 
     @property
     def newest(self) -> int:

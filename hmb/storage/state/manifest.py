@@ -159,10 +159,10 @@ class Manifest:
         intact = [line for line in lines if _is_intact(line)]
         torn = len(lines) - len(intact)
         if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
-            LOGGER.error("%s is damaged; the broker starts without it, and accepts all files as they are", self.path)
+            LOGGER.error("%s is damaged; the broker ignores the manifest, and accepts all files as they are", self.path)
             return False
-        if torn:  # A power cut interrupted the write of these lines. The broker had not yet changed the files.
-            LOGGER.warning("%s: its last lines are incomplete, and are cut off", self.path)
+        if torn:  # A power cut has interrupted the write of the last lines. The lines before them are valid.
+            LOGGER.warning("%s: the last lines are incomplete, so the broker ignores these lines", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
                 LOGGER.error("%s was written by a newer version of HMB: %s", self.path, line)
@@ -195,8 +195,8 @@ class Manifest:
             content = (self._directory / CLEAN_SHUTDOWN).read_bytes()
         except FileNotFoundError:
             if self._is_closed:
-                LOGGER.warning("%s is missing, though this broker stopped properly: another broker has started since, "
-                               "or the file was removed; the broker accepts all files as they are",
+                LOGGER.warning("%s is missing, though this broker stopped properly. Another broker has used the "
+                               "directory, or the file was removed. This broker accepts all files as they are",
                                self._directory / CLEAN_SHUTDOWN)  # fmt: skip
             return not self._is_closed
         if content != CLEAN_CONTENT.encode():

@@ -52,7 +52,7 @@ class OffsetCheckpoints:
             self._manifest.check(path)
             return read_offsets(path)
         except DamagedStateFile as error:
-            LOGGER.error("%s; the broker starts without it: %s", error, CONSEQUENCES[name])
+            LOGGER.error("%s; the broker starts without this checkpoint: %s", error, CONSEQUENCES[name])
             return {}
         except OSError as error:
             raise DataDirectoryError(f"cannot read {path}: {error.strerror}") from error

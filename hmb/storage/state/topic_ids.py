@@ -30,7 +30,10 @@ def read_topic_ids(
     ids: dict[str, uuid.UUID] = {}
     for name, topic_id in found.items():
         if topic_id is not None and ids.setdefault(name.topic, topic_id) != topic_id:
-            LOGGER.error("%s has another topic id than other partitions: the broker replaces it", directory / str(name))
+            LOGGER.error(
+                "the broker replaces the topic id in %s: another partition of the same topic has a different id",
+                directory / str(name),
+            )
     for name, topic_id in found.items():
         if ids.setdefault(name.topic, topic_id or uuid.uuid4()) != topic_id:
             content = checkpoints.topic_id_content(ids[name.topic])
@@ -44,7 +47,10 @@ def _read_topic_id(directory: Path, name: TopicPartition, manifest: Manifest) ->
     try:
         found = checkpoints.read_topic_id(directory / str(name))
     except DamagedStateFile as error:
-        LOGGER.error("%s; the partition gets the id of the manifest or of another partition, or a new one", error)
+        LOGGER.error(
+            "%s; the broker uses the topic id in the manifest or another partition of the topic, or creates a new one",
+            error,
+        )
         found = None
     if known is None or found == checkpoints.decode_topic_id(known):
         return found

@@ -284,18 +284,18 @@ def _check(fault: Fault) -> None:
     """Raise FaultError if the values of a fault do not fit together or are out of range."""
     name = fault.api.name
     if fault.error is not None and not error_places(fault.api):
-        raise FaultError(f"responses of {name} have no error code")
+        raise FaultError(f"{name} responses contain no error code")
     if fault.takes_effect and fault.error is None:
-        raise FaultError("takes_effect needs an error")
+        raise FaultError("the parameter takes_effect requires the parameter error")
     if fault.cut not in (None, *CUTS):
         raise FaultError(f"cut={fault.cut!r}: must be {' or '.join(map(repr, CUTS))}")
     if fault.partition is not None and fault.topic is None:
-        raise FaultError("partition needs a topic")
+        raise FaultError("the parameter partition requires the parameter topic")
     for selector in ("topic", "partition"):
         if getattr(fault, selector) is not None and selector not in named_by(fault.api):
-            raise FaultError(f"requests of {name} name no {selector}")
+            raise FaultError(f"{name} requests contain no {selector}")
     if fault.throttle_ms and "throttle_time_ms" not in response_class(fault.api).fields:
-        raise FaultError(f"responses of {name} have no throttle time")
+        raise FaultError(f"{name} responses contain no throttle time")
     if fault.skip < 0 or (fault.times is not None and fault.times < 1) or fault.delay < 0:
         raise FaultError("nth and times must be 1 or more, and delay 0 or more")
     if fault.error is None and not (fault.delay or fault.drop or fault.cut or fault.throttle_ms):

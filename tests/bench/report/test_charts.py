@@ -70,9 +70,9 @@ def test_curves_have_a_chart_for_each_thing_and_a_panel_for_each_unit() -> None:
 
 @pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.json")), ids=lambda path: path.stem)
 def test_every_published_file_has_tables_and_charts(path: Path) -> None:
-    """Every published file of results has tables and, except for the benchmark security, charts.
+    """Every published file of results has tables. Every benchmark except `security` also has charts.
 
-    Before a bug was fixed, only the benchmarks thesis, growth and threads had charts.
+    Before a bug was fixed, only the benchmarks `thesis`, `growth` and `threads` had charts.
     """
     ((origin, samples),) = by_origin([path]).items()
     view = view_of(origin.suite)

@@ -1,4 +1,4 @@
-"""Tests of origins: a median never contains runs of different machines or scales."""
+"""Tests of `by_origin`: runs of different machines, or with different values of `--scale`, are never combined."""
 
 from __future__ import annotations
 

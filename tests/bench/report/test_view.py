@@ -1,4 +1,4 @@
-"""Tests of views: the samples that a command measures and those in a published file produce the same tables."""
+"""Tests of views: a view turns the samples of a benchmark into tables with medians, ratios and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the benchmark of client libraries: the clients, the goals, and runs in which records are missing."""
+"""Tests of the benchmark `clients`: the client libraries, the goals for their speed, and runs with missing records."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_a_processor_that_is_not_installed_is_left_out(
 ) -> None:
     monkeypatch.setattr(hailstorm, "find_spec", lambda name: None)
     assert list(hailstorm.available(["hailstorm", "bytewax"])) == ["hailstorm"]
-    assert capsys.readouterr().err == "without bytewax: pip install bytewax\n"
+    assert capsys.readouterr().err == "without bytewax: bytewax is not installed; run `pip install bytewax`\n"
 
 
 def test_a_run_that_misses_records_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

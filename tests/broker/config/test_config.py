@@ -1,4 +1,4 @@
-"""Tests of settings: times that can be set in hours, minutes or ms, warnings, and the names of settings in errors."""
+"""Tests of the broker's settings: units of time, warnings about unknown settings, and errors of invalid values."""
 
 import pytest
 

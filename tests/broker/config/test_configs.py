@@ -156,9 +156,9 @@ def test_append_and_subtract(asked: Asker) -> None:
 
 
 def test_a_list_that_grew_above_the_longest_string_is_refused(asked: Asker) -> None:
-    """The broker refuses an APPEND that makes a list longer than the longest string.
+    """The broker refuses an APPEND that makes a list longer than 32,767 bytes, the limit for a string.
 
-    Before a bug was fixed, it accepted such a list. A DescribeConfigs response then could not contain it.
+    Before a bug was fixed, the broker accepted the longer list, but could not send it in a DescribeConfigs response.
     """
     name = "leader.replication.throttled.replicas"
     parts = [",".join(f"{number}:{broker}" for number in range(2_000)) for broker in range(3)]

@@ -34,7 +34,7 @@ def ask(make_asker: MakeAsker) -> Iterator[Asker]:
 
 @pytest.fixture
 def syncs(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list to which each later sync of a log adds the name of the log's directory."""
+    """Observe all later syncs. For each sync of a log, the returned list gets the name of the log's directory."""
     names: list[str] = []
     flush = Log.flush
 
@@ -48,7 +48,7 @@ def syncs(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def open_with_topic(make_asker: MakeAsker, **properties: str) -> Asker:
-    """Open a broker with the topic `t`, and let it load the coordinators of the group."""
+    """Open a broker. Create the topic `t`, and the topic `__consumer_offsets` for the state of groups."""
     ask = make_asker(**properties)
     ask(FindCoordinatorRequest(key=GROUP), 0)
     ask.broker.topics.create("t", 1)

@@ -92,8 +92,8 @@ def test_every_request_gets_a_response_in_its_version(
 ) -> None:
     """Every request gets a response in its version.
 
-    Before a bug was fixed, a DescribeGroups request in versions 0 to 5 closed the connection, because the response set
-    a field of version 6.
+    Before a bug was fixed, DescribeGroups responses of versions 0 to 5 used a field that exists only in version 6. The
+    broker could not encode these responses, and closed the connection.
     """
     caplog.set_level(logging.ERROR)
     cls = request_class(api_key)

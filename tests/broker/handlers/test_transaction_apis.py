@@ -72,9 +72,10 @@ def test_the_feature_advertises_transaction_version_2(ask: Asker) -> None:
     ("version", "expected"), [(3, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
 def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """The broker refuses records whose partition is not part of a transaction (KIP-890).
+    """The broker refuses transactional records if their partition is not part of a transaction (KIP-890).
 
-    If it accepted them, no marker would end them, and consumers with read_committed would wait for the marker.
+    No transaction would later write a commit marker to this partition. Consumers with read_committed would wait for the
+    marker forever.
     """
     producer = Producer(ask)
     assert producer.write(version=version) == expected

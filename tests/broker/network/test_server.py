@@ -166,9 +166,9 @@ def test_connections_above_the_limit_are_refused() -> None:
 def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
     broker: BrokerServer, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the broker cannot start a thread for a client, it closes this connection, and accepts the next one.
+    """If the broker cannot start a thread for a connection, it closes this connection and accepts the next one.
 
-    Before a bug was fixed, it accepted no further connections after one "can't start new thread".
+    Before a bug was fixed, the broker accepted no more connections after the first thread that it could not start.
     """
     start = threading.Thread.start
 

@@ -95,7 +95,7 @@ def add_user(store: SecurityStore, name: str, salt: bytes, iterations: int = 409
 
 
 def test_a_user_that_is_removed_during_a_login_is_refused() -> None:
-    """The broker refuses a login that a client begins before its user is removed, and finishes afterwards."""
+    """If an administrator removes a user during the user's login, the broker refuses this login."""
     store = SecurityStore()
     add_user(store, "alice", b"salt")
     exchange = ScramExchange(SHA_256, lambda kind, name: users.find(store, kind, name), no_tokens(store).find)
@@ -241,7 +241,10 @@ def test_a_connection_of_ipv4_to_a_listener_of_ipv6_has_an_address_of_ipv4() -> 
 
 
 def test_unknown_users_look_like_users_that_kafkas_tools_have_made() -> None:
-    """Unknown users get a salt like those of Kafka's tools. Random bytes would show that a user is unknown."""
+    """A client cannot see from the salt that a user is unknown.
+
+    If all users have numbers in base 36 as salts, as from Kafka's tools, an unknown user also gets such a number.
+    """
     store = SecurityStore()
     add_user(store, "alice", b"1vd5a6oolx0wpdd4gdbhnzmkyg", 8192)
     for name in ("nobody", "somebody"):
@@ -318,7 +321,7 @@ class CountedName(str):
 
 
 def test_many_forbidden_groups_are_compared_only_a_few_times() -> None:
-    """A request can name 16,000 groups. The broker must not compare each group with each other group."""
+    """A request can name 16,000 groups. The broker must not compare every group with every other group."""
     access = Access(Authorizer([], allows_without_acl=False), "User:alice", "127.0.0.1")
     names = [CountedName(f"group-{number}") for number in range(300)]
     context: Any = SimpleNamespace(version=5)
@@ -345,7 +348,7 @@ def test_a_login_with_a_known_key_does_not_wait_for_the_provider(tmp_path: Path)
     provider = Provider(tmp_path)
     keys = PublicKeys(provider.file.as_uri(), refresh=0.0)
     found: list[object] = []
-    with keys._lock:  # Another thread loads the keys at the moment.
+    with keys._lock:  # The test holds the lock, as a thread does while it loads keys.
         thread = threading.Thread(target=lambda: found.append(keys.find("key-1").key_id), daemon=True)
         thread.start()
         thread.join(20)

@@ -172,7 +172,7 @@ def test_a_frame_before_the_login_is_small(broker: hmb.Broker) -> None:
 
 
 def test_a_login_has_a_deadline(broker: hmb.Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that sends ApiVersions again and again never logs in, but still loses its connection."""
+    """The broker closes the connection of a client that sends ApiVersions but does not log in within the time limit."""
     monkeypatch.setattr(connection_login, "FIRST_REQUEST_TIMEOUT", 0.2)
     wire = wire_to(broker)
     wire.ask(ApiVersionsRequest(), 0)
@@ -234,9 +234,9 @@ def test_decoys_survive_a_restart(tmp_path: Path) -> None:
     [
         ({"sasl.enabled.mechanisms": "GSSAPI"}, "GSSAPI is Kerberos"),
         ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, "OAUTHBEARER needs the public keys"),
-        ({"sasl.enabled.mechanisms": ""}, "name a mechanism"),
+        ({"sasl.enabled.mechanisms": ""}, "enable at least one mechanism"),
         ({"sasl.plain.users": "alice", **dict.fromkeys([[*SETTINGS][2]], "")}, "user 1 must have the form"),
-        ({[*SETTINGS][2]: 'x.Y required user_a="b";'}, "the module for PLAIN is"),
+        ({[*SETTINGS][2]: 'x.Y required user_a="b";'}, "the module for PLAIN must be"),
         ({[*SETTINGS][2]: "org.apache.kafka.common.security.plain.PlainLoginModule required user_a=secret"}, "form"),
         ({"sasl.server.callback.handler.class": "x.Y"}, "may restrict access"),
         ({"listener.name.sasl_plaintext.gssapi.sasl.jaas.config": "x"}, "may restrict access"),

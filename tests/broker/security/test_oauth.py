@@ -272,7 +272,7 @@ WRONG = [
     ({"sasl.oauthbearer.jwks.endpoint.url": ""}, "OAUTHBEARER needs the public keys of the identity provider"),
     ({"sasl.oauthbearer.jwks.endpoint.url": "http://keys.example/"}, "must begin with https://"),
     ({"sasl.oauthbearer.jwks.endpoint.url": "file:///nowhere/keys"}, "cannot load the public keys"),
-    ({f"{PREFIX}sasl.server.callback.handler.class": "x.Y"}, "HMB has the handlers"),
+    ({f"{PREFIX}sasl.server.callback.handler.class": "x.Y"}, "the handler must be"),
     ({"sasl.server.callback.handler.class": UNSECURED}, "HMB does not have this setting"),
     ({f"{PREFIX}sasl.jaas.config": f'{JAAS} unsecuredValidatorRequiredScope="x";'}, "unsecuredValidatorRequiredScope"),
     ({"sasl.oauthbearer.expected.issuers": "x"}, "did you mean 'sasl.oauthbearer.expected.issuer'"),

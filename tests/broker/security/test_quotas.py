@@ -56,9 +56,9 @@ def test_quotas_survive_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk() -> None:
-    """The broker defers the response until the records are on disk.
+    """A quota for a producer also works if the response has to wait until the records are on disk.
 
-    The quota counts the bytes of the request before the response exists.
+    The broker counts the bytes of the records before this wait.
     """
     with hmb.Broker(config={"log.flush.acks.all": True}) as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
@@ -70,7 +70,7 @@ def test_a_producer_with_a_quota_gets_its_response_after_the_records_are_on_disk
 def test_a_request_with_many_keys_is_refused_quickly(ask: Asker) -> None:
     """The broker refuses a request with 50,000 unknown quota keys quickly.
 
-    A check that compared each key with each other key would take minutes.
+    A check that compared every key with every other key would take minutes.
     """
     kind = AlterClientQuotasRequest.EntryData
     ops = [kind.OpData(key=str(number), value=1.0) for number in range(50_000)]
@@ -212,8 +212,8 @@ def create(*names: str, partitions: int = 10) -> CreateTopicsRequest:
 def test_partitions_take_tokens(broker: BrokerServer, clock: Clock) -> None:
     """A new topic takes one token of the quota for each partition.
 
-    The quota is 0.5 tokens per second in a window of 2 s, so one token is available. The topic "a" takes two tokens,
-    so the broker refuses the topic "b" until the missing token has been refilled.
+    At first, one token is available: 0.5 tokens/s for 2 s. A client can take more tokens than are available, so the
+    broker creates the topic "a" with two partitions. Now -1 tokens are available, so the broker refuses the topic "b".
     """
     set_quota(broker, QuotaKey.CONTROLLER_MUTATION_RATE, 0.5, user="ANONYMOUS")
     wire = connect(broker)
@@ -249,7 +249,7 @@ def test_the_broker_stops_while_a_client_is_muted(broker: BrokerServer) -> None:
 
 
 def test_a_client_whose_version_has_no_throttle_time(ask: Asker) -> None:
-    """Version 0 of Produce has no throttle time. The broker mutes the connection anyway."""
+    """Version 0 of Produce has no throttle time. The broker still reads no request from the client for a while."""
     table, load = throttled(HANDLERS, ask.broker.quotas)
     load(SecurityState(quotas={entity(client_id="test"): {"producer_byte_rate": 1.0}}))
     ask.dispatcher._handlers = table
@@ -355,7 +355,7 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
 
 
 def test_the_rate_of_connections_of_an_address_is_limited(broker: BrokerServer, clock: Clock) -> None:
-    """If the limit is 2 connections in a window of 1 s, the broker refuses the third one and closes it later."""
+    """The limit is 2 new connections/s. The broker reads no request from the third one, and closes it after a delay."""
     with hmb.Admin(broker.bootstrap_servers) as admin:
         address = ClientQuotaEntity(ip="127.0.0.1")
         admin.alter_quotas({address: {QuotaKey.CONNECTION_CREATION_RATE: 2}})

@@ -64,7 +64,7 @@ def test_plain_text_to_a_tls_port_is_one_line_in_the_log_and_an_alert(
         client.sendall(bytes.fromhex("0000000b 0012 0000 00000001 0001 63"))
         assert client.recv(7)[:2] == b"\x15\x03"
         assert client.recv(1) == b""
-        logged(caplog, "it sent plain text to a listener with TLS")
+        logged(caplog, "the client sent plain text to a listener with TLS")
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
 
 

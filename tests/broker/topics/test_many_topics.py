@@ -25,9 +25,9 @@ Altered = IncrementalAlterConfigsRequest.AlterConfigsResource
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
-    """Return a counter with the names of state files as keys.
+    """Return a counter that counts how often the broker of this test replaces each state file.
 
-    The counter grows when the broker of this test replaces a state file. Brokers of other tests do not count.
+    The keys are file names such as `topics.json`. The counter ignores files of the brokers of other tests.
     """
     counts: Counter[str] = Counter()
     rename = Path.rename

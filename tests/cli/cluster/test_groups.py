@@ -1,4 +1,4 @@
-"""Tests of `hmb groups`: the lag, the members and the committed offsets of groups, and their changes."""
+"""Tests that `hmb groups` lists and describes groups, resets committed offsets, removes members and deletes groups."""
 
 import itertools
 import json
@@ -176,7 +176,7 @@ def test_an_active_group_is_not_reset(run: Hmb, servers: str, topic: str) -> Non
     [
         (["--topic", "{topic}"], 2, "choose one: --to-earliest"),
         (["--topic", "{topic}", "--to-earliest", "--to-latest"], 2, "choose one"),
-        (["--to-earliest"], 2, "name the topics in one way: --topic"),
+        (["--to-earliest"], 2, "choose exactly one of these options: --topic"),
         (["--topic", "{topic}:x", "--to-earliest"], 2, "write TOPIC or TOPIC:0,1,2"),
         (["--topic", "{topic}", "--to-datetime", "2026-02-1"], 2, "'2026-02-1': it is not a time"),
         (["--topic", "{topic}", "--to-datetime", "2026-02-30"], 2, "2026-02-30 is not a date"),
@@ -204,7 +204,7 @@ def test_a_missing_group_is_reported(run: Hmb, servers: str, topic: str) -> None
         error = run("groups", *arguments, *at, exit_code=3).stderr
         assert error == "hmb: there is no group 'nobody'; `hmb groups list` shows what exists\n"
     reset = ("groups", "reset", "nobody", "--topic", topic, "--to-latest", "--execute", *at)
-    assert "--create creates it" in run(*reset, exit_code=3).stderr
+    assert "use --create to create the group" in run(*reset, exit_code=3).stderr
     run(*reset, "--create")
     assert "group nobody" in run("groups", "describe", "nobody", *at).stdout
 
@@ -291,4 +291,4 @@ def test_describe_required_a_name_or_all_groups(run: Hmb, servers: str, topic: s
     assert "group named-by-nobody, " in described
     assert run("groups", "describe", "--all-groups", "--state", "-b", servers).stdout == described
     error = run("groups", "describe", "g", "--all-groups", "-b", servers, exit_code=2).stderr
-    assert "name groups, or choose --all-groups" in error
+    assert "choose either GROUPS or --all-groups, not both" in error

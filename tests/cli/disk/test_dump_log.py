@@ -267,7 +267,7 @@ def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
         result = run("index-inspect", str(index), "--lookup", "11", exit_code=5)
         assert result.stderr == f"hmb: {index}: entry 1 points after the end of the log\n"
         assert "entry 0" in run("index-inspect", str(index), "--lookup", "6").stdout
-        assert "after the end of this segment (2 batches" in (
+        assert "after the end of this segment; the scan of the log has read 2 batches" in (
             run("index-inspect", str(index), "--lookup", "10", exit_code=3).stderr
         )
     time_index.write_bytes(pack(">qi", 1002, 11))

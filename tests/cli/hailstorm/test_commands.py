@@ -1,4 +1,4 @@
-"""Tests of `hmb hailstorm`: the commands run, check, snapshots and status, and the examples."""
+"""Tests of `hmb hailstorm`: the commands `run`, `check`, `snapshots` and `status`, and the weather example."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_damaged_snapshot_is_listed_with_exit_code_5(
         (("snapshots", "nosuch"), 3, "nosuch does not exist"),
         (("status", "nosuch"), 4, "no topology that `hmb hailstorm run` started uses nosuch"),
         (("run", "nosuch.py:topology"), 1, "nosuch.py"),
-        (("snapshots", __file__), 1, "is a file of another kind: name a directory, or an SQLite file"),
+        (("snapshots", __file__), 1, "is not a snapshot store: name a directory, or an SQLite file"),
         (("status", "store", "--registry", "127.0.0.1:1"), 4, "no registry answers at 127.0.0.1:1"),
         (("run", "x.py:topology", "--registry", "nohost"), 2, "'nohost' is not of the form host:port"),
     ],

@@ -121,9 +121,9 @@ def test_many_lines_in_order_and_counted(run: Hmb, servers: str, topic: str) -> 
 
 
 def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: str) -> None:
-    """`hmb produce` names the first line that was not sent.
+    """`hmb produce` names the line that the broker refuses, and counts the records that the topic contains.
 
-    All records before this line are sent and counted, except the records of the refused batch.
+    The line in the middle of the input is longer than `max.message.bytes`. All other lines are short.
     """
     run("topics", "create", topic, "--partitions", "1", "--config", "max.message.bytes=100000", "-b", servers)
     lines = b"short\n" * 1000 + b"x" * 200_000 + b"\n" + b"short\n" * 1000
@@ -194,7 +194,7 @@ def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: st
     config = tmp_path / "client.properties"
     config.write_text(f"bootstrap.servers={servers}\nacks=1\ncompression.type=rar\nsecurity.protocol=PLAINTEXT\n")
     result = run("produce", topic, "--config", str(config), stdin="x", exit_code=2)
-    assert result.stderr.startswith("hmb: compression is one of none, gzip")
+    assert result.stderr.startswith("hmb: compression must be one of none, gzip")
     run("produce", topic, "--producer.config", str(config), "-z", "lz4", stdin="x")
     assert [it.value for it in records(servers, topic)] == [b"x"]
     config.write_text("linger.ms=soon\n")
@@ -212,7 +212,7 @@ def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: st
         (["t", "--rate", "0"], "'0' is not a rate"),
         (["t", "-H", "=x"], "'=x' is not of the form name=value"),
         (["t", "--property", "parse.keys=true"], "--property parse.keys: unknown name; the known names are parse.key"),
-        (["t", "-X", "acks=2"], "hmb: acks is 0, 1 or -1 (all), not 2"),
+        (["t", "-X", "acks=2"], "hmb: acks must be 0, 1 or -1 (all), not 2"),
         (["t", "-X", "enable.idempotence=true", "--acks", "1"], "hmb: idempotence needs acks=-1"),
     ],
 )

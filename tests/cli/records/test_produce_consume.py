@@ -168,7 +168,10 @@ def test_produce_sends_each_line_immediately(servers: str, run: Hmb, topic: str)
 
 
 class Interrupted:
-    """A broker with four records. At the first `times` fetches from offset 2, it closes the connection."""
+    """A broker with four records. At the first fetches from offset 2, the broker closes the connection.
+
+    The number of these fetches is `times`. After that, the broker answers every fetch.
+    """
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -209,7 +212,10 @@ def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monk
 
 
 class Silent:
-    """A broker that accepts the records of the first `requests` requests. After that, it closes each connection."""
+    """A broker that accepts the records of the first Produce requests.
+
+    The number of these Produce requests is `requests`. At each later Produce request, the broker closes the connection.
+    """
 
     def __init__(self, requests: int) -> None:
         self.requests = requests

@@ -76,7 +76,7 @@ def test_each_option_becomes_a_part_of_the_entity(run: Hmb, servers: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("set", "producer_byte_rate=1"), "name an entity"),
+        (("set", "producer_byte_rate=1"), "an entity is required"),
         (("set", "--user", "a"), "Missing argument"),
         (("set", "producer_byte=1", "--user", "a"), "did you mean 'producer_byte_rate'?"),
         (("set", "producer_byte_rate", "--user", "a"), "is not NAME=NUMBER"),
@@ -85,8 +85,8 @@ def test_each_option_becomes_a_part_of_the_entity(run: Hmb, servers: str) -> Non
         (("set", "producer_byte_rate=1", "--ip", "192.0.2.1"), "an IP address has no quota producer_byte_rate"),
         (("set", "producer_byte_rate=1", "--user", "a", "--user-defaults"), "combined with --user-defaults"),
         (("set", "producer_byte_rate=1", "--user", ""), "is empty"),
-        (("set", "connection_creation_rate=1", "--ip", "192.0.2.1", "--user", "a"), "excludes users"),
-        (("delete",), "name an entity"),
+        (("set", "connection_creation_rate=1", "--ip", "192.0.2.1", "--user", "a"), "combined with options for users"),
+        (("delete",), "an entity is required"),
     ],
 )
 def test_a_mistake_is_a_usage_error(run: Hmb, servers: str, arguments: tuple[str, ...], message: str) -> None:

@@ -197,7 +197,7 @@ def test_apis_and_files_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--api", "999", "00"], b"", 2, "HMB has no API '999'"),
         (["--version", "3", "00"], b"", 2, "--version needs --api"),
         (["--api", "Produce", "--version", "99", "00"], b"", 2, "HMB knows versions 0 to "),
-        (["--records", "--response", "00"], b"", 2, "--records excludes"),
+        (["--records", "--response", "00"], b"", 2, "--records cannot be combined with"),
     ],
 )
 def test_mistakes(run: Hmb, arguments: list[str], stdin: bytes, exit_code: int, message: str) -> None:

@@ -157,9 +157,10 @@ def test_an_offset_that_was_never_committed_cannot_be_shifted(admin: Admin) -> N
 
 
 class Coordinators:
-    """Two brokers, of which the first one loses the role of the group's coordinator.
+    """Two brokers. The coordinator of the group moves from the first broker to the second broker.
 
-    At first, this broker claims to be the coordinator. Later it names the second broker as the coordinator.
+    Until the first broker receives an OffsetFetch request, both brokers name the first broker as the coordinator.
+    After this request, they name the second broker.
     """
 
     def __init__(self) -> None:
@@ -194,7 +195,7 @@ def test_a_coordinator_that_has_moved_is_found() -> None:
 
 
 def old_broker(request: Request, version: int) -> Response:
-    """Answer a request as a broker of Kafka 0.10 does.
+    """Return the response of a Kafka 0.10 broker to a request.
 
     A request removes only one member, an unknown group has the state Dead, and instance ids do not exist.
     """

@@ -102,11 +102,11 @@ def test_an_offset_that_does_not_exist_is_an_error_also_if_reading_ends_at_the_e
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"until": "bogus"}, "until is \"end\" or None, an offset or a time, not 'bogus'"),
-        ({"offset": "middle"}, "an offset is .*, not 'middle'"),
-        ({"offset": 1.5}, "an offset is .*, not 1.5"),
-        ({"offset": True}, "an offset is .*, not True"),
-        ({"offset": 2**63}, "an offset is .*, not 9223372036854775808"),
+        ({"until": "bogus"}, "until must be \"end\", None, .* or an offset of 0 or more, not 'bogus'"),
+        ({"offset": "middle"}, "an offset must be .*, not 'middle'"),
+        ({"offset": 1.5}, "an offset must be .*, not 1.5"),
+        ({"offset": True}, "an offset must be .*, not True"),
+        ({"offset": 2**63}, "an offset must be .*, not 9223372036854775808"),
     ],
 )
 def test_invalid_settings_of_the_consumer(options: dict[str, Any], message: str) -> None:
@@ -176,7 +176,7 @@ def test_damage_is_reported_with_its_position() -> None:
 
 
 class TwoTopics:
-    """Answers requests as a broker with the topics a and b does. A test may replace one response about b."""
+    """A broker with the topics "a" and "b". A test chooses the error code and the records of topic "b"."""
 
     def __init__(self, trouble: ErrorCode, data_of_b: bytes) -> None:
         self.trouble, self.data_of_b = trouble, data_of_b

@@ -35,7 +35,7 @@ def test_after_control_c_in_the_second_batch_the_next_poll_returns_the_first_bat
         consumer = Consumer(broker.address, "t", until="end", value_deserializer=interrupting(b"2"))
         with consumer, pytest.raises(KeyboardInterrupt):
             consumer.poll(10)
-        assert consumer.position(T0) == 0  # A group would commit offset 0, so no record would be lost.
+        assert consumer.position(T0) == 0  # If a group committed this position, no record would be lost.
 
 
 def test_after_control_c_in_a_poll_the_next_poll_returns_all_records() -> None:

@@ -103,9 +103,10 @@ changes = st.lists(
 @settings(max_examples=40)
 @given(changes)
 def test_the_broker_always_fetches_what_the_consumer_wants(steps: list[tuple[int, str, str]]) -> None:
-    """The test connects the consumer's fetch session with the code of HMB's broker.
+    """The broker's fetch session always contains exactly the partitions and offsets that the consumer wants.
 
-    The broker must always fetch exactly the partitions that the consumer wants.
+    The test connects the consumer's fetch session with the fetch session of HMB's broker. Some requests and some
+    responses are lost.
     """
     broker, session, now = sessions(), FetchSessionHandler(), wanted(LEAST_PARTITIONS + 1)
     for number, action, fate in steps:
@@ -194,9 +195,9 @@ def test_a_consumer_of_many_partitions_names_only_those_with_records(sent: list[
 
 
 def test_a_partition_that_a_response_of_a_session_leaves_out_no_longer_fails(sent: list[FetchRequest]) -> None:
-    """A partition that failed has no error any more if the next response of its fetch session leaves it out.
+    """If a fetch response does not contain a failed partition, the partition counts as healthy again.
 
-    A response in a fetch session leaves out each partition without news.
+    In a fetch session, a response does not contain the partitions in which nothing has changed.
     """
     with BrokerServer(config={"num.partitions": "20"}) as broker, Producer(broker.bootstrap_servers) as producer:
         producer.send("t", b"0", partition=5).result(10)

@@ -1,4 +1,4 @@
-"""Compares the consumer with a model: after any steps, it returns the records of each partition in order."""
+"""Compares the consumer with a model. After random steps, the consumer returns each partition's records in order."""
 
 from __future__ import annotations
 

@@ -74,12 +74,12 @@ def test_a_consumer_waits_for_the_offset_at_which_it_stops(servers: str) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"until": -1}, "until is .*, not -1"),
-        ({"until": "latest"}, "until is .*, not 'latest'"),
-        ({"until": FromStart(3)}, "until is .*, not FromStart"),
-        ({"offset": AtTime(-1)}, "before the first record"),
-        ({"offset": FromStart(-1)}, "before the first record"),
-        ({"isolation_level": "serializable"}, "an isolation level is one of read_uncommitted, read_committed"),
+        ({"until": -1}, "until must be .*, not -1"),
+        ({"until": "latest"}, "until must be .*, not 'latest'"),
+        ({"until": FromStart(3)}, "until must be .*, not FromStart"),
+        ({"offset": AtTime(-1)}, "is not a valid offset"),
+        ({"offset": FromStart(-1)}, "is not a valid offset"),
+        ({"isolation_level": "serializable"}, "an isolation level must be one of read_uncommitted, read_committed"),
         ({"group": "g", "partitions": [0]}, r"use assign\(\) instead of partitions"),
         ({"pattern": "x"}, "by name or by pattern"),
     ],

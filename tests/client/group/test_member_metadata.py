@@ -1,4 +1,4 @@
-"""Tests of the bytes of subscriptions and assignments: those of Kafka 4.3.0's consumers and those of other clients."""
+"""Tests of subscriptions and assignments: the bytes that Kafka 4.3.0's consumers and other clients send."""
 
 from __future__ import annotations
 

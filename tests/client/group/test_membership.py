@@ -1,4 +1,4 @@
-"""Tests of memberships with a broker: the calls of listeners, their order, and errors."""
+"""Tests of group members with a real broker: the calls to a member's listener, the order of these calls, and errors."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The simulation has no threads, no sockets and no clock. Random steps choose the 
 responses, and let time pass. At any time, two members that the coordinator knows must not own the same partition. After
 the last failure, each partition must have an owner.
 
-Each call of a member's listener reports partitions that the member receives or gives up. No call may report that the
+Each call to a member's listener reports partitions that the member receives or gives up. No call may report that the
 member receives a partition that it already owns. No call may report that the member gives up a partition that it does
 not own.
 """
@@ -144,7 +144,7 @@ class Client:
     asked: Request | TopicLookup | None = None
     answer: Any = None  # the response to the request in flight, or a WaitingCall until it is known
     call: ListenerCall | None = None  # the call that the listener has begun and not ended
-    owned: frozenset[TopicPartition] = frozenset()  # the partitions according to the calls of the listener
+    owned: frozenset[TopicPartition] = frozenset()  # the partitions that the member received and has not given up
     calls_made: list[ListenerCall] = field(default_factory=list)
 
     def tell(self, call: ListenerCall) -> None:
@@ -177,7 +177,7 @@ class World:
             self.clients[number] = client
 
     def poll(self, number: int) -> None:
-        """Poll the consumer. If a call of its listener is due, begin this call."""
+        """Poll the consumer. If a call to its listener is due, begin this call."""
         if client := self.clients.get(number):
             client.member.polled(self.now)
             if client.call is None:

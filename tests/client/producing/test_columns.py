@@ -82,7 +82,7 @@ def test_an_empty_list(producer: Producer) -> None:
         (([b"1"], [2]), TypeError, "key 0 must be bytes or None, not int"),
         ((b"12",), TypeError, "values must be a list of bytes, not bytes; to send one record, use send"),
         (([b"1", b"2"], [b"k"]), ValueError, "there are 2 values, but 1 keys"),
-        (([b"1"], None, None, None, [-5]), ValueError, "the timestamp -5 is not milliseconds"),
+        (([b"1"], None, None, None, [-5]), ValueError, "the timestamp -5 is not allowed"),
         (([b"1"], None, 3), KafkaError, "topic 'many' has no partition 3"),
     ],
 )

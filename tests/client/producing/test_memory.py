@@ -13,7 +13,7 @@ LONG = 30.0  # seconds
 
 
 class Buffer:
-    """A BufferMemory with its lock. `take` runs in the thread of its caller."""
+    """A BufferMemory with the lock that guards it. The method `take` blocks until enough memory is free."""
 
     def __init__(self, size: int, max_block: float = LONG) -> None:
         self.lock = threading.Lock()

@@ -32,9 +32,9 @@ def test_the_broker_accepts_the_largest_record_that_the_client_allows(servers: s
         ({"value": b"", "headers": [("h", "text")]}, TypeError, "header 'h' must be bytes or None, not str"),
         ({"value": b"", "headers": [(b"h", b"")]}, TypeError, "the name of a header must be a str, not bytes"),
         ({"value": b"", "headers": [("\ud800", b"")]}, ValueError, "surrogates not allowed"),
-        ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not milliseconds"),
-        ({"value": b"", "timestamp": 2**63 - 1}, ValueError, "the timestamp 9223372036854775807 is not milliseconds"),
-        ({"value": b"", "timestamp": -5}, ValueError, "the timestamp -5 is not milliseconds"),
+        ({"value": b"", "timestamp": 2**63}, ValueError, "the timestamp 9223372036854775808 is not allowed"),
+        ({"value": b"", "timestamp": 2**63 - 1}, ValueError, "the timestamp 9223372036854775807 is not allowed"),
+        ({"value": b"", "timestamp": -5}, ValueError, "the timestamp -5 is not allowed"),
         (
             {"value": b"", "timestamp": 1.5},
             TypeError,

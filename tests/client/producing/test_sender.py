@@ -224,9 +224,9 @@ def test_failed_batches_are_not_written_twice_or_out_of_order(seed: int) -> None
 
 
 def test_with_idempotence_at_most_five_batches_are_in_flight() -> None:
-    with pytest.raises(ValueError, match="with idempotence, max_in_flight is at most 5, not 6"):
+    with pytest.raises(ValueError, match="with idempotence, max_in_flight must be at most 5, not 6"):
         Producer("127.0.0.1:1", max_in_flight=6)
-    with pytest.raises(ValueError, match="max_in_flight is at least 1, not 0"):
+    with pytest.raises(ValueError, match="max_in_flight must be at least 1, not 0"):
         Producer("127.0.0.1:1", max_in_flight=0)
     Producer("127.0.0.1:1", max_in_flight=6, acks=1).close()
 

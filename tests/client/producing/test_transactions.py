@@ -224,7 +224,7 @@ def test_refused_offsets_abort_the_transaction(scene: Scene) -> None:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
-    """The connections that clients have made during the test."""
+    """Return a list that gets each connection that a client opens during the test."""
     made: list[Connection] = []
     connect = Cluster.connect
 
@@ -243,7 +243,8 @@ def test_closing_leaves_no_connection_open(made: list[Connection]) -> None:
         scene.producer.send("t", b"1")
     scene.producer.close(10)
     scene.broker.stop()
-    assert len(made) >= 3  # The producer has connections for metadata, to the leader and to the coordinator.
+    # The producer opens one connection for metadata, one to the leader of the partition, and one to the coordinator.
+    assert len(made) >= 3
     assert not any(connection.is_open for connection in made)
 
 

@@ -18,10 +18,10 @@ from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 
 class Coordinating(Script):
-    """A script of responses to Produce requests, and a coordinator.
+    """A script of responses to Produce requests, and a transaction coordinator.
 
-    The coordinator accepts every request for which the test has no other answer. To the EndTxn requests of transaction
-    version 2, it responds with the next epoch.
+    The coordinator accepts every request for which the test has no other answer. In transaction version 2, a response
+    to an EndTxn request contains the producer's next epoch.
     """
 
     def __init__(self, *answers: Response | bool) -> None:

@@ -69,7 +69,10 @@ def every_record() -> list[Record]:
 
 
 def consumer_groups() -> list[Record]:
-    """Return classic groups of consumers: the members' subscriptions in each version, and invalid bytes."""
+    """Return records of classic groups. Together, their members have subscriptions of all versions.
+
+    Each group has two members. The bytes of the second member's subscription and assignment are invalid.
+    """
     found = []
     broken = GroupMetadataValue.MemberMetadata(subscription=b"\0", assignment=b"\0\0\0\0\0\5")
     for version in ConsumerProtocolSubscription.versions:

@@ -2,8 +2,8 @@
 
 Every class is compared in each of its versions: the fields and their order, types, nullability, defaults and tags.
 
-Kafka 4 has removed the oldest versions from `validVersions`, but its fields still state the versions in which they
-exist. Definitions that existed in Kafka 0.8 and that Kafka has removed completely are listed in `ONLY_HERE`.
+Kafka 4 no longer supports the oldest versions of messages, so the property `validVersions` does not include them. Each
+field of a definition still states the old versions that contain it. `ONLY_HERE` lists the fields that Kafka 4 removed.
 """
 
 import json
@@ -39,15 +39,17 @@ MESSAGES = [find(key) for key in API_KEYS for find in (request_class, response_c
 CLASSES: list[type[Struct]] = [*MESSAGES, *OTHERS, *GROUPS, *TRANSACTIONS, *SHARES]
 # These versions are not yet stable in 4.3, and HMB does not have them.
 UNSTABLE = {"InitProducerIdRequest": 6, "InitProducerIdResponse": 6}
-ONLY_HERE = {  # from Kafka 0.8's protocol guide; DescribeConfigs v0 is from KIP-133
+# These fields of HMB's classes are not in Kafka 4.3's definitions. Their sources are KIP-133 for `is_default`, and the
+# protocol guide of Kafka 0.8 for the others.
+ONLY_HERE = {
     ("OffsetCommitRequestPartition", "commit_timestamp"),
     ("DescribeConfigsResourceResult", "is_default"),
     ("ListOffsetsPartition", "max_num_offsets"),
     ("ListOffsetsPartitionResponse", "old_style_offsets"),
 }
 # In HMB, the record with the topology of a streams group uses the structs of the request StreamsGroupHeartbeat. In
-# Kafka's definitions, one of these structs has two names.
-OTHER_NAMES = {"StreamsGroupTopologyValue": ("TopicConfig", "KeyValue")}  # Kafka's name in the record, in the request
+# Kafka's definitions, one of these structs has two names: TopicConfig in the record, and KeyValue in the request.
+OTHER_NAMES = {"StreamsGroupTopologyValue": ("TopicConfig", "KeyValue")}
 
 
 class Column(NamedTuple):
@@ -63,7 +65,7 @@ class Column(NamedTuple):
 class Lacking(NamedTuple):
     """The properties of a field in a version that does not contain the field.
 
-    Such a field only has a default, and may be ignorable.
+    For this version, the test compares only the default and the property `ignorable`.
     """
 
     name: str
@@ -73,7 +75,10 @@ class Lacking(NamedTuple):
 
 @cache
 def definition(jars: Path, name: str) -> dict[str, Any]:
-    """Return one of Kafka's message definitions, a JSON file with comments in a jar of the clients or a coordinator."""
+    """Return Kafka's definition of the message `name`, a JSON file in one of Kafka's jars.
+
+    The file is in the jar of the clients or of a coordinator. This function removes the comments in the file.
+    """
     owner = f"{OWNERS[name]}-coordinator" if name in OWNERS else "clients"
     with zipfile.ZipFile(jars / f"kafka-{owner}-4.3.0.jar") as jar:
         text = jar.read(f"common/message/{name}.json").decode()

@@ -62,7 +62,10 @@ def choose(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Convert kio's value to the protocol's value. An entity becomes the list of its fields."""
+    """Convert a value of kio's types to the protocol's types. For example, a `timedelta` becomes milliseconds.
+
+    A message or a struct of kio becomes the list of the values in its fields.
+    """
     if is_dataclass(value):
         return [plain_field(field.metadata.get("kafka_type"), getattr(value, field.name)) for field in fields(value)]
     return [plain(each) for each in value] if isinstance(value, tuple) else value

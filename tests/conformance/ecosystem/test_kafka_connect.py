@@ -97,7 +97,7 @@ class Worker(Service):
 
 
 def append(path: Path, first: int) -> None:
-    """Append LINES lines with the numbers from `first` on to a file."""
+    """Append LINES numbered lines to a file. The number `first` is the number in the first new line."""
     with path.open("a") as file:
         file.writelines(f"line {number}\n" for number in range(first, first + LINES))
 

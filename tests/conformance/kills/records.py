@@ -59,7 +59,10 @@ class NumberProducer:
             self.acked[int(message.value() or b"-1")] = offset
 
     def send_until_acked(self, more: int) -> None:
-        """Send numbers until `more` of them are acknowledged. Requests may still be in flight then."""
+        """Send new numbers until the broker has acknowledged a given count of them (`more`).
+
+        When this method returns, some requests may still be in flight.
+        """
         deadline = time.monotonic() + ACK_SECONDS
         count = self.next_number + more
         while len(self.acked) < count:
@@ -94,7 +97,10 @@ def check(bootstrap: str, acked: dict[int, int]) -> int:
 
 
 def run(broker: peers.Peer, kills: int, chance: random.Random) -> list[float]:
-    """Kill the broker `kills` times. Return the seconds that each restart took. Raises AssertionError."""
+    """Kill the broker `kills` times. Return the seconds that each restart took.
+
+    Raises AssertionError if a record is lost, repeated or out of order, or if the producer cannot deliver a record.
+    """
     starts: list[float] = []
     with broker:
         producer = NumberProducer(broker.bootstrap)

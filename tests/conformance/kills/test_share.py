@@ -1,4 +1,4 @@
-"""Kills share consumers and the broker a few times. `share.py --kills 20` is a longer run of this test."""
+"""The test kills consumers of a share group and their broker. `share.py --kills 20` is a longer run of this test."""
 
 from __future__ import annotations
 

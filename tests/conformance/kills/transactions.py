@@ -183,7 +183,10 @@ def prepare(bootstrap: str, count: int) -> None:
 
 
 def run(broker: peers.Peer, kills: int, chance: random.Random) -> int:
-    """Kill the broker `kills` times. Return the number of transactions. Raises AssertionError."""
+    """Kill the broker `kills` times. Return the number of transactions.
+
+    Raises AssertionError if the copied numbers are wrong or incomplete, or if the copying fails.
+    """
     count = kills * 800
     with broker:
         prepare(broker.bootstrap, count)

@@ -142,7 +142,7 @@ def test_kafka_082_supports_a_part_of_the_api(old_kafka: str) -> None:
         nowhere = admin.describe_topics(["nowhere"])["nowhere"]
         assert isinstance(nowhere, KafkaError)
         assert nowhere.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert [topic.name for topic in admin.list_topics()] == ["t"]  # Describing `nowhere` has not created it.
+        assert [topic.name for topic in admin.list_topics()] == ["t"]  # `describe_topics` has not created a topic.
         assert raised(admin.list_offsets({ZERO: "latest"})[ZERO]).offset == 10
         assert admin.alter_group_offsets("g", {ZERO: 4}) == {ZERO: None}
         assert admin.describe_lag("g")[ZERO].lag == 6

@@ -168,7 +168,9 @@ def test_starting_at_a_time(broker: Subject, numbers: str) -> None:
     if broker.is_new:
         assert found == list(range(42, 100))
         assert values(read(broker, numbers, until=AtTime(at), partitions=[0])) == list(range(42))
-    else:  # Kafka 0.8.2 returns the start of a segment, and compares the time at which its file was written.
+    else:
+        # Kafka 0.8.2 compares the requested time only with the time at which a segment's file was last written. It
+        # returns the first offset of the segment.
         assert found in ([], list(range(100)))
 
 

@@ -31,7 +31,7 @@ def kafka_container_factory() -> Callable[[], Iterator[HmbContainer]]:
 
 @pytest.fixture(scope="session")
 def kafka_container(kafka_bootstrap_servers: str) -> HmbContainer:
-    """Return the address of the pytest plugin's broker."""
+    """Return an `HmbContainer` with the address of the broker that HMB's pytest plugin has started."""
     return HmbContainer(kafka_bootstrap_servers, kafka_bootstrap_servers)
 
 

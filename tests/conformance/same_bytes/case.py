@@ -5,7 +5,8 @@ A request is a message object. The following placeholders are replaced by values
 - `<name>` inside a text is the name of the comparison, so two comparisons use different topics and groups;
 - `id_of("events")` is the id that each broker has assigned to that topic;
 - `captured("member")` is a value that an earlier step of the comparison found in this broker's response;
-- `made(f)` is the result of calling `f` with all captured values, such as records that contain a producer id.
+- `made(f)` is the result of the function `f`, which gets all captured values. For example, `f` encodes records with a
+  captured producer id.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def shared_versions(api_key: int) -> range:
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A placeholder in a request for a value that differs between the brokers."""
+    """A placeholder in a request. Each broker gets its own value in this place."""
 
     name: str
 
@@ -88,9 +89,9 @@ def captured(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Raw:
-    """The bytes of a request that no message object can express.
+    """A request in encoded form, because no message object can express the request.
 
-    The object also has the version for decoding the response.
+    The test decodes the response in the version `answer_version`.
     """
 
     frame: bytes

@@ -78,7 +78,7 @@ def shortened(text: str) -> str:
 
 
 class Normalizer:
-    """Converts the responses of one broker in one comparison to trees."""
+    """Converts responses to trees. In each comparison, each broker has its own `Normalizer`."""
 
     def __init__(self, known: Mapping[object, str], may_differ: Collection[str], ignored: Collection[str]) -> None:
         self._known = known  # value -> its placeholder

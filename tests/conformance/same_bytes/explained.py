@@ -1,8 +1,8 @@
 """The reasons for every difference between the responses of HMB and Kafka.
 
-Each `Explanation` in this module has a reason. Its patterns select the comparisons, fields and values with the
-difference. If an explanation matches no difference, the test fails. So the explanations never describe differences that
-no longer exist.
+Each `Explanation` consists of a reason and four patterns. A difference has this reason if the patterns match the name
+of the comparison, the field, HMB's value and Kafka's value. If an explanation matches no difference, the test fails.
+Outdated explanations can therefore not stay in this module.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ CLOSED, SILENT, ABSENT = "connection closed", "no answer", "(absent)"
 
 @dataclass(frozen=True)
 class Explanation:
-    """A reason for differences.
-
-    Shell patterns (`*`, `?`) select the comparisons, the fields and the values that it explains.
-    """
+    """A reason for differences, and the shell patterns (with `*` and `?`) that select these differences."""
 
     why: str
     comparisons: str

@@ -108,7 +108,9 @@ def produce(
 
 @contextmanager
 def both_secured_brokers(comparisons: Sequence[Comparison]) -> Iterator[tuple[Side, Side, peers.Peer]]:
-    """Start HMB and Kafka 4.3.0 with equal topics, groups, users and ACLs. Yield both brokers, and HMB's process.
+    """Start HMB and Kafka 4.3.0 with equal topics, groups, users and ACLs.
+
+    The function yields both brokers, and the process that runs HMB.
 
     The listener PLAINTEXT is for the preparations. Its clients have the name ANONYMOUS, which is a super user.
     """
@@ -139,7 +141,8 @@ def prepare_secured(side: Side, comparisons: Iterable[Comparison]) -> None:
     acls = [acl for user in USERS for acl in user.acls()]
     if failed := [each for each in side.ask(CreateAclsRequest(creations=acls)).results if each.error_code]:
         raise NotReady(f"{side.name} refuses an ACL: {failed[0]}")
-    side.await_topics({*own})  # The groups and the transactions have created Kafka's internal topics.
+    # Kafka has created internal topics for the groups and the transactions. Wait until these topics are also ready.
+    side.await_topics({*own})
     _until(side, EVERY_ACL, lambda answer: sum(len(each.acls) for each in answer.resources) == len(acls))
 
 
@@ -163,7 +166,7 @@ def commit(group: str, topic: str) -> OffsetCommitRequest:
 
 @contextmanager
 def both_brokers(comparisons: Sequence[Comparison]) -> Iterator[tuple[Side, Side, peers.Peer]]:
-    """Start HMB and Kafka 4.3.0 with equal topics and records. Yield both brokers, and HMB's process for its log."""
+    """Start HMB and Kafka 4.3.0 with equal topics and records. Yield both brokers, and the process that runs HMB."""
     with ExitStack() as stack:
         hmb = stack.enter_context(peers.Hmb(config=CONFIG))
         kafka = stack.enter_context(peers.Kafka43(config=CONFIG))

@@ -9,9 +9,9 @@ the group and READ on each topic. Its users are:
 - two users that may do everything, except that one ACL denies one of the two operations
 - a user with both permissions, but only on the resources whose names begin with `open`
 
-This module derives the users of each comparison from the rules in the table of authorization. For some APIs, the table
-describes the operations only in prose, which code cannot use. `OF_SPECIAL` lists the operations of these APIs. If an
-API is in neither of the two tables, the tests stop with a KeyError.
+The function `users_of` creates the users for an API from the operations that the API needs. For some APIs, the table of
+authorization describes these operations only in prose, which code cannot use. The dictionary `OF_SPECIAL` lists the
+operations of these APIs. If neither the table nor the dictionary contains an API, the tests stop with a KeyError.
 """
 
 from __future__ import annotations

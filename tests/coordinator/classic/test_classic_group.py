@@ -148,8 +148,8 @@ def test_a_static_member_that_returns_during_a_slow_write_keeps_its_session(driv
 def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(driver: GroupDriver) -> None:
     """A static member restarts before it sends SyncGroup.
 
-    Kafka waits for a SyncGroup from the old member id, which never comes, and rebalances the group for nothing. HMB
-    waits for a SyncGroup from the new member id.
+    HMB waits for a SyncGroup request with the new member id. Kafka waits for a SyncGroup request with the old member
+    id. The member never sends this request, so Kafka starts an unnecessary rebalance.
     """
     leader, second = (driver.join(name, version=5, instance=name, rebalance=5_000) for name in "ab")
     driver.wait(5_000)

@@ -94,7 +94,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(1, 12))
     def time_passes(self, seconds: int) -> None:
-        """Let time pass. Each second, the live clients send heartbeats and follow the responses."""
+        """Let some seconds pass. In each second, the live clients send heartbeats, and join again after an error."""
         for _ in range(seconds):
             self._act()
             self.driver.wait(1_000)
@@ -184,7 +184,8 @@ class Groups(RuleBasedStateMachine):
     def _check_generation(self, joined: JoinGroupResponse) -> None:
         agreed = joined.leader, joined.protocol_name
         assert self.generations.setdefault(joined.generation_id, agreed)[1] == joined.protocol_name
-        self.generations[joined.generation_id] = agreed  # A static leader that restarts has another member id.
+        # A static leader gets a new member id when it restarts. The generation stays the same, so store the new id.
+        self.generations[joined.generation_id] = agreed
 
     @invariant()
     def generations_grow(self) -> None:

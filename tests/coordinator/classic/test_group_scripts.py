@@ -1,4 +1,4 @@
-"""Tests of classic groups by goldenscripts (tests/scripts/groups): each script lists requests and their responses.
+"""Tests of classic groups with goldenscripts (tests/scripts/groups): each script lists requests and their responses.
 
     join CLIENT [MEMBER-ID] [instance= session= rebalance= protocols=a,b metadata= version= type=]
     sync MEMBER-ID GENERATION [MEMBER-ID=ASSIGNMENT ...] [instance=]

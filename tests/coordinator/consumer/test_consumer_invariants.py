@@ -114,7 +114,8 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         present = [client for client in self.clients if client.member_id in self.driver.group.state.members]
         for client in present:
             client.is_slow, client.owned = False, set(client.assigned)
-        self.driver.wait(60_000)  # The sessions of clients that left without a request end.
+        # The session timeout is 45 s, so the group removes all members now. The present clients then join again.
+        self.driver.wait(60_000)
         for _ in range(8):
             for client in present:
                 client.beat()

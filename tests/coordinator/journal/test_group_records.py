@@ -1,4 +1,7 @@
-"""Tests that records of `__consumer_offsets` encode to known bytes and back. Invalid bytes raise only ProtocolError."""
+"""Tests of the encoder and the decoder for the records of `__consumer_offsets`.
+
+For invalid bytes, the decoder raises only ProtocolError.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the journal: the order of its writes, the batches and syncs that writes share, and the load at the start."""
+"""Tests of a coordinator's journal: it writes records in order, several in one batch, and loads them at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the output of coordinator records as JSON. Names and rules are those of Kafka's tool."""
+"""Tests that HMB shows the coordinator's records as JSON in the same format as Kafka's tool DumpLogSegments."""
 
 from __future__ import annotations
 

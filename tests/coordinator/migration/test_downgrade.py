@@ -125,13 +125,12 @@ def test_after_a_failed_write_of_a_downgrade_an_upgrade_deletes_all_records_of_t
 
 
 def test_a_downgrade_deletes_the_records_of_a_member_whose_removal_could_not_be_written() -> None:
-    """The members zoe and eve leave the group one after the other.
+    """The member eve leaves the group while the broker writes the removal of the member zoe.
 
-    While the broker writes the removal of zoe, eve leaves, and the group becomes classic. The removal of zoe cannot be
-    written.
+    Now no KIP-848 member is left, so the group becomes classic. Then the write for zoe fails.
 
-    Before a bug was fixed, the downgrade deleted only the records of the members in memory, so the records of zoe
-    stayed on disk.
+    Before a bug was fixed, the downgrade deleted only the records of the members in memory. The records of zoe
+    therefore stayed on disk.
     """
     driver, ada, bob = settled()
     driver.beat("zoe")

@@ -154,9 +154,10 @@ def test_an_assignment_that_the_coordinator_cannot_keep_forbids_an_upgrade(assig
 
 
 def test_malformed_metadata_of_a_preferred_protocol_forbids_an_upgrade() -> None:
-    """Malformed metadata of any protocol of a member forbids an upgrade.
+    """If the metadata of a member's preferred protocol is malformed, the coordinator refuses an upgrade.
 
-    The classic group uses another protocol now, but a later SyncGroup or downgrade would decode this metadata.
+    The classic group uses the protocol "range", which has valid metadata. After an upgrade, however, the coordinator
+    decodes the metadata of the preferred protocol for each SyncGroup and for a downgrade.
     """
     driver = MigrationDriver()
     ada, bob = ClassicClient("ada"), ClassicClient("bob")

@@ -1,7 +1,7 @@
-"""Tests of the online migration by goldenscripts (tests/scripts/migration).
+"""Tests of the online migration with goldenscripts (tests/scripts/migration).
 
     join CLIENT [owns=0,1] [protocols=a,b] [instance=]   a client with the classic protocol sends JoinGroup
-    sync CLIENT [OTHER=0,1 ...]                          SyncGroup; the leader passes the partitions of the clients
+    sync CLIENT [OTHER=0,1 ...]                          SyncGroup; the group's leader assigns partitions to clients
     heartbeat CLIENT                                     Heartbeat
     leave CLIENT ...                                     LeaveGroup
     beat MEMBER [EPOCH] [owns=0,1] [instance=]           ConsumerGroupHeartbeat; without EPOCH, the member joins

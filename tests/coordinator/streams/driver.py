@@ -102,7 +102,7 @@ class StreamsDriver:
     ) -> StreamsGroupHeartbeatResponse:
         """Send one heartbeat and return the response.
 
-        Raises KafkaError if the group refuses the heartbeat, or if the disk is full, so that its new records are lost.
+        Raises KafkaError if the group refuses the heartbeat, or if the write of the group's new records fails.
         """
         request = StreamsGroupHeartbeatRequest(
             group_id="g",

@@ -28,9 +28,10 @@ def subtopology(name: str, *sources: str, **fields: list[object]) -> Subtopology
 
 
 def joined(first: int, second: int, repartition: int = 0) -> ConfiguredTopology:
-    """Return the result for a topology that joins the topics "a", "b" and "r".
+    """Return the result of `configure` for a topology that joins the topics "a", "b" and "r".
 
-    Another subtopology writes "r", which is a repartition topic.
+    The numbers `first` and `second` are the partition counts of "a" and "b". The number `repartition` is the partition
+    count of the repartition topic "r". If this number is 0, the function `configure` chooses the count.
     """
     writer = subtopology("0", "source", repartition_sink_topics=["r"])
     topic = TopicInfo(name="r", partitions=repartition)

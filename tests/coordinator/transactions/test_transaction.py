@@ -18,7 +18,7 @@ from hmb.records.producer_numbers import ProducerIdAndEpoch
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NEW = Transaction("tx", 7)
 STATES = TransactionState
-OLD, WITH_EPOCHS = 0, 2  # transaction versions: 0, and 2 with an epoch for each transaction
+OLD, WITH_EPOCHS = 0, 2  # two transaction versions; in version 2, each transaction has its own epoch
 
 
 def new_id() -> int:
@@ -172,9 +172,10 @@ def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
 
 
 def test_a_fence_also_forgets_the_epoch_of_a_repeated_request() -> None:
-    """A zombie sends InitProducerId with the epoch before the last one, and must not get the newest epoch.
+    """A zombie that sends InitProducerId with epoch 0 must not get the newest epoch, 2.
 
-    The coordinator must not treat this request as a repetition of the last one.
+    In this test, the producer's InitProducerId raises the epoch from 0 to 1, and a fence raises it to 2. After the
+    fence, the coordinator must not treat a request with epoch 0 as a repetition of the producer's request.
     """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)

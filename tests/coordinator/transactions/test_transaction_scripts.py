@@ -1,4 +1,4 @@
-"""Tests of transactions by goldenscripts (tests/scripts/transactions): each script lists requests, and prints the logs.
+"""Tests of transactions. Each goldenscript (a file in tests/scripts/transactions) lists commands and their output.
 
     init PRODUCER [timeout=]               send InitProducerId; with `knows=yes` it contains the last id and epoch
     add PRODUCER PARTITION ...             add partitions to the transaction

@@ -1,4 +1,4 @@
-"""One run with kills.
+"""One run of a topology, in which processors, the negotiator or the broker are killed at random moments.
 
 The run produces records, kills processes or threads, and compares the results with those of a batch job.
 """
@@ -262,7 +262,9 @@ def disturb(
         for partition, log in enumerate(words):
             produce(broker.servers, partition, log[number * RECORDS // portions : (number + 1) * RECORDS // portions])
         if number < len(plan):
-            if chance.random() < 0.8:  # In all other cases the kill happens during a start or a recovery.
+            # In 80% of the cases, wait until the topology is running. Without this wait, the kill can happen during a
+            # start or a recovery.
+            if chance.random() < 0.8:
                 wait_for(running, lambda: is_flowing(running.look()))
             watch(running, seen, chance.uniform(0.0, 0.4))
             if plan[number] == "broker":

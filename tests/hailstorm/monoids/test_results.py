@@ -141,9 +141,10 @@ def test_sessions_join_when_a_value_fills_the_gap() -> None:
 
 
 def test_a_view_of_sessions_shows_the_session_around_a_time_without_merging_the_lists() -> None:
-    """In the merged list, each session of one list joins a neighbouring session of the other list.
+    """A view of two lists of sessions shows the same sessions as the merged list.
 
-    For example, the sessions at 60 and 64 become one session, which also contains the time 62.
+    For example, the list `a` has a session at 60, and the list `b` has a session at 64. The view shows one session from
+    60 to 64, which contains the time 62.
     """
     sessions = SessionList(10, Sum())
     a = state_of(sessions, [(0, 1), (20, 1), (60, 1), (100, 1)])

@@ -1,4 +1,4 @@
-"""Tests of errors of topologies in threads: bad input, lost records, a full store, and processors that hang."""
+"""Tests of errors in a running topology: bad input, lost records, a full store, and processors that hang."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def test_a_record_that_is_of_no_use_is_skipped(servers: str, make_topic: MakeTop
 def test_a_transform_that_raises_is_named_with_its_tuple(servers: str, make_topic: MakeTopic) -> None:
     topic = make_topic([[b"sun"] * 3])
     bolt = Bolt.keyed(Sum(), lambda pair: pair[0], lambda pair: pair[1], lambda pair, state: [1 // (state["sun"] - 2)])
-    problem = rf"count-0: lift, merge or transform raised ZeroDivisionError for \('sun', 1\) from {topic}-0 at offset 1"
+    functions = r"one of the user's functions \(lift, merge or transform\)"
+    problem = rf"count-0: {functions} raised ZeroDivisionError for \('sun', 1\) from {topic}-0 at offset 1"
     with pytest.raises(HailstormError, match=problem):
         run(broken(topic, bolt=bolt), servers)
 
@@ -265,9 +266,10 @@ def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) ->
 
 
 def test_an_idle_processor_notices_that_its_session_has_expired(servers: str, make_topic: MakeTopic) -> None:
-    """An idle processor notices that its session has expired.
+    """An idle processor notices that its session with the registry has expired.
 
-    An idle processor writes nothing and receives no changes any more. So it must check its session itself.
+    An idle processor writes nothing to the registry, so no write can fail. When the session has expired, the registry
+    sends nothing to the processor. So the processor must check the session itself.
     """
     options = settings(servers, end=False, grace=None)
     with ThreadRunner(trending(make_topic([[b"sun"], []])), options, MemorySnapshotStore()) as it:

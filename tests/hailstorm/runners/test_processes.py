@@ -50,7 +50,10 @@ def counted(logs: list[list[bytes]]) -> dict[str, int]:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Topology]:
-    """Return a function that makes the topology of `shared` for a topic. Worker processes can import this topology."""
+    """Return a function that makes a topology for a topic.
+
+    The topology is defined in the module `tests.hailstorm.runners.shared`, so that worker processes can import it.
+    """
 
     def make(topic: str) -> Topology:
         monkeypatch.setenv("HAILSTORM_TEST_TOPIC", topic)

@@ -1,4 +1,8 @@
-"""Tests of exceptions in a sink: the topology retries after a temporary one. Each other exception ends the run."""
+"""Tests of exceptions in a sink.
+
+If the cause of an exception can be temporary, for example a locked database, the topology restarts and repeats the
+write. Any other exception ends the run.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,11 @@ def test_each_replacement_doubles_the_limit_up_to_the_longest_limit() -> None:
 
 @pytest.mark.parametrize("needed", [0.5, 5.0, 50.0])
 def test_workers_on_a_slow_machine_register_in_the_end(needed: float) -> None:
-    """A worker that needs longer than the start timeout of 1 s is replaced a few times, and then has enough time."""
+    """The time limit for a start grows until slow workers have enough time to register.
+
+    The first limit is 1 s, and slow workers need up to 50 s. The runner replaces workers that exceed the limit. Each
+    replacement doubles the limit, up to 60 s.
+    """
     deadline, started, now = StartDeadline(1.0), 0.0, 0.0
     while now - started < needed:
         now += 0.25

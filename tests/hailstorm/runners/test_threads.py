@@ -181,7 +181,8 @@ def test_random_crashes_change_no_result(servers: str, make_topic: MakeTopic, se
         result = runner.wait(100)
     assert result.states == {"count": counted(logs), "topn": top(3, counted(logs))}
     assert len(by_id) == 8000
-    once = {str(clock): items for clock, items in written}  # A repeated call has the same clock and the same tuples.
+    # After a crash, the sink can repeat a call of `write` with the same clock. The dict keeps one call for each clock.
+    once = {str(clock): items for clock, items in written}
     assert sum(map(len, once.values())) == 8000
 
 

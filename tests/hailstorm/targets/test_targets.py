@@ -174,8 +174,9 @@ def clock_rows(path: Path) -> list[tuple[str, str]]:
 def test_a_row_without_the_name_of_the_topology_is_adopted(tmp_path: Path) -> None:
     """A sink takes over its row in the database even if an early version of Hailstorm wrote the row.
 
-    The row contains the offsets up to which the sink has written outputs. Its key is the sink's name without the
-    topology's name. The sink takes it over only if it reads the same topics and does not start at lower offsets.
+    The key of this row is the sink's name without the topology's name. The row contains the offsets of the input up to
+    which the sink has written outputs. The sink takes over the row only if the topology still reads the row's topics,
+    and does not start at lower offsets.
     """
     path = tmp_path / "out.db"
     with sqlite3.connect(path) as connection:
@@ -206,7 +207,7 @@ def test_a_target_ahead_of_the_snapshots_is_refused(
     reopen, _ = target
     topic = make_topic([[b"sun"]])
     run(trending(topic, TransactionalSink(reopen)), servers)
-    with pytest.raises(HailstormError, match=r"sink0-0: the target has outputs up to .*the snapshot store was lost"):
+    with pytest.raises(HailstormError, match=r"sink0-0: the target has outputs up to .*The snapshot store was lost"):
         run(trending(topic, TransactionalSink(reopen)), servers)
 
 

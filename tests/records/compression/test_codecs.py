@@ -171,7 +171,10 @@ except KafkaError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
-    """`decompress` refuses 300 MB of zeros. It uses no more memory than the limit and one window of the codec."""
+    """`decompress` refuses data with a decompressed size of 300 MB, because the limit is 16 MB.
+
+    The call of `decompress` uses less than 28 MB of memory.
+    """
     command = [sys.executable, "-c", BOMB, codec.name]
     run = subprocess.run(command, input=bomb(codec, 300), capture_output=True, check=True)
     code, kilobytes = run.stdout.decode().split()

@@ -54,7 +54,7 @@ def test_damaged_records_give_the_same_facts_or_an_error(records: list[Record], 
 def test_any_negative_length_of_a_value_stands_for_a_missing_value() -> None:
     """Kafka writes -1 for a missing value, and it interprets every negative length as a missing value."""
     encoded = bytearray(encode_batch([Record(timestamp=0, key=b"key", value=None)]))
-    assert encoded[-2:] == b"\x01\x00"  # 01: the value's length -1; 00: no headers
-    encoded[-2] = 0x4B  # the value's length is now -38
+    assert encoded[-2:] == b"\x01\x00"  # byte 01: the length of the value is -1; byte 00: the number of headers is 0
+    encoded[-2] = 0x4B  # Now the length of the value is -38.
     batch = RecordBatch.parse(bytes(encoded))
     assert found(batch) == decoded(batch) == [(0, 0, b"key", True)]

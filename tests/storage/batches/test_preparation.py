@@ -86,7 +86,7 @@ def test_old_messages_of_the_far_future_are_refused_also_in_wrappers(log_at_now:
     for codec in OLD_CODECS:
         data = encode_message_set(at(NOW, LATEST + 1), 1, codec)
         assert refused(log, data).keys() == {1}
-        log.append(memoryview(encode_message_set(at(NOW, LATEST + 1), 0, codec)))  # messages v0 have no timestamps
+        log.append(memoryview(encode_message_set(at(NOW, LATEST + 1), 0, codec)))  # message format v0 has no timestamps
 
 
 def test_records_that_are_too_old_are_refused_at_any_position(log_at_now: LogAtNow) -> None:
@@ -316,6 +316,6 @@ def test_old_messages_get_later_offsets_after_a_faster_append(
     late = [record for record in read_records(stored(log)) if record.offset >= 3]
     assert [record.value for record in late] == [b"value"] * 5
     is_message = isinstance(parse_batch(stored(log), batch(3, first_timestamp=NOW).size), Message)
-    # Compressed messages v0 become a batch, because they contain offsets.
+    # Compressed messages in format v0 become a batch, because they contain offsets.
     assert is_message == (magic == 1 or codec is Codec.NONE)
     assert log.offset_for_timestamp(None) == ((NOW + 9, 6) if magic else (NOW + 2, 2))

@@ -37,10 +37,10 @@ def opened(directory: Path) -> tuple[LogManager, Cleaner]:
 def test_after_a_failed_swap_the_next_round_keeps_the_new_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
-    """If the cleaner fails to rename a new segment, the next round keeps this segment.
+    """If the cleaner fails to rename an old or a new segment, the next round keeps the new segment.
 
     Before a bug was fixed, the log used the new segment under its temporary name, which ends with `.swap`. The next
-    round wrote a file with the same name, and then deleted it.
+    round gave its own new file the same name, and then deleted this file.
     """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
@@ -246,5 +246,5 @@ def test_a_log_that_cannot_be_compacted_is_tried_again(
     fill(log)
     size = log.size
     cleaner.run()
-    assert log.size < size  # After a success the cleaner makes no pause for this log.
+    assert log.size < size  # After a success, the cleaner compacts this log again without a pause.
     logs.close()

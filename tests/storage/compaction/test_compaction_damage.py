@@ -34,7 +34,7 @@ def log(directory: Path) -> Log:
 
 
 def batch_around(content: bytes, count: int, codec: Codec = Codec.NONE) -> RecordBatch:
-    """Return a batch with a correct header and CRC. `content` takes the place of its records, and may be any bytes."""
+    """Return a batch with a correct header and CRC. Instead of records, the batch contains the bytes `content`."""
     header = encode_batch([Record(0, 1_000, b"k")] * count)[:RECORD_BATCH_OVERHEAD]
     fields = list(HEADER.unpack(header))
     fields[1], fields[5] = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), codec
@@ -59,8 +59,8 @@ def readable_records(log: Log) -> list[Record]:
 def test_a_header_key_that_is_not_utf_8_does_not_stop_compaction(log: Log) -> None:
     """The cleaner can compact a tombstone whose header key is not valid UTF-8.
 
-    Before a bug was fixed, the cleaner failed on each such tombstone, because it decoded the headers. It did this
-    before it stored in the batch when it may delete the tombstone (the delete horizon).
+    Before a bug was fixed, the cleaner decoded the headers of a tombstone. It failed if a header key was not valid
+    UTF-8.
     """
     record = b"\0" + b"\0" + b"\0" + b"\x02k" + b"\x01" + b"\x02" + b"\x02\xff" + b"\x01"
     log.append(batch_around(bytes([2 * len(record)]) + record, 1))
@@ -90,8 +90,8 @@ def test_a_log_is_compacted_although_one_batch_cannot_be_read(
 ) -> None:
     """The cleaner compacts a log although one of its batches cannot be read.
 
-    The broker may have accepted this batch before the topic was compacted, or another broker with other limits may have
-    written it.
+    The broker accepts an unreadable batch while the topic's `cleanup.policy` is `delete`. Another broker with higher
+    limits may also have written the batch.
     """
     sent = UNREADABLE[kind]()
     config = replace(CONFIG, max_decompressed=4_000, max_message_bytes=1 << 22)

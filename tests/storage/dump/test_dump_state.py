@@ -58,7 +58,8 @@ def test_properties_keep_their_comments(tmp_path: Path) -> None:
     path.write_text("#\n#Sat Nov 21\nnode.id=1\nversion=1\ncluster.id=a=b\n")
     assert lines(path) == ["#", "#Sat Nov 21", "node.id: 1", "version: 1", "cluster.id: a=b"]
     assert not any(entry.is_damage for entry in dump([path], DumpOptions()))
-    assert damages(tmp_path, "meta.properties", b"version=0\nbroker.id=0\n") == []  # a file of a broker before 0.10
+    # A broker that uses ZooKeeper writes version 0 of this file. Version 0 contains `broker.id` instead of `node.id`.
+    assert damages(tmp_path, "meta.properties", b"version=0\nbroker.id=0\n") == []
 
 
 def test_json(tmp_path: Path) -> None:
@@ -79,13 +80,13 @@ def test_json(tmp_path: Path) -> None:
         (OFFSETS, b"0\n1\nt 0 1\xff\n", 4, "invalid start byte"),
         (OFFSETS, b"0\n1\n" + b"t" * 5000, 4, "no line of a"),
         (OFFSETS, bytes(500), 0, "no line of a"),
-        (EPOCHS, b"0\n2\n5 10\n4 20\n", 9, "epochs and offsets grow, but epoch 5 began at 10"),
-        (EPOCHS, b"0\n2\n5 10\n6 9\n", 9, "epochs and offsets grow"),
+        (EPOCHS, b"0\n2\n5 10\n4 20\n", 9, "the epoch must be greater than 5, and the offset must be at least 10"),
+        (EPOCHS, b"0\n2\n5 10\n6 9\n", 9, "the offset must be at least 10"),
         ("partition.metadata", b"version: 0\n", 0, "the file has no topic_id"),
         ("partition.metadata", b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", 0, "the version should be 0"),
         ("partition.metadata", b"version: 0\ntopic_id: short", 11, "is not a topic id"),
         ("meta.properties", b"version=1\ncluster.id=x\n", 0, "the file has no node.id"),
-        ("meta.properties", b"version=1\ncluster.id=x\nnode.id=0\nrubbish\n", 33, "is not name=value"),
+        ("meta.properties", b"version=1\ncluster.id=x\nnode.id=0\nrubbish\n", 33, "not have the form 'name=value'"),
     ],
 )
 def test_damage(tmp_path: Path, name: str, content: bytes, position: int, message: str) -> None:

@@ -3,12 +3,16 @@
 The formats are record batches, messages v0 and messages v1, each with all its codecs. For each format, the check writes
 a log file of several batches. Then it damages copies of this file in two ways:
 
-- A copy is cut at each byte. Recovery must keep exactly the complete batches.
-- A copy has one changed byte. Recovery must keep exactly the batches before this byte's batch.
+- A cut copy contains only the first bytes of the file. The check makes one cut copy for each possible length. Recovery
+  must keep exactly the complete batches.
+- A changed copy differs from the file in one byte. Recovery must keep exactly the batches before the batch that
+  contains this byte.
 
-Each damaged log is recovered twice. Both recoveries must have the same result, and each kept batch must be unchanged.
-One exception: no CRC covers the leader epoch of a record batch (bytes 12 to 16). Recovery does not notice a change of
-it, and the change harms no record.
+The check recovers each damaged log twice. Both recoveries must have the same result. The batches that recovery keeps
+must be unchanged.
+
+The leader epoch of a record batch (bytes 12 to 15 of the batch) is an exception. No CRC covers these bytes, so recovery
+keeps a batch with a changed leader epoch. The records of this batch are unchanged.
 
 `python -m tests.storage.recovery.damage --flips 10000` checks everything, and prints one line for each format.
 `test_recovery_damage.py` checks a sample.

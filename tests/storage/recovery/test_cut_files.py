@@ -224,10 +224,10 @@ print("alive")
 
 
 def test_a_cut_index_killed_the_process(directory: Path) -> None:
-    """The broker survives if another process shortens an index.
+    """The broker survives if another process shortens an index file.
 
-    Before a bug was fixed, the broker mapped its indexes into memory. If a process reads such a map after the end of
-    the shortened file, the kernel kills the process (SIGBUS).
+    Before a bug was fixed, the broker mapped its index files into memory. When a process reads a mapped byte that the
+    file no longer contains, the kernel kills the process (SIGBUS).
     """
     run = subprocess.run([sys.executable, "-c", SURVIVES, str(directory)], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout) == (0, "alive\n"), run.stderr

@@ -106,9 +106,10 @@ def test_damage_in_a_closed_segment_is_not_a_power_cut_so_all_intact_batches_are
 def test_recovery_keeps_the_intact_batches_after_damage_below_the_recovery_point(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Recovery keeps the intact batches after damage below the recovery point.
+    """If one batch below the recovery point is damaged, recovery keeps all other batches below this point.
 
-    These batches were on disk, so clients may have read them. Before a bug was fixed, readers did not get them.
+    All batches below the recovery point were on disk, so clients may have read them. Before a bug was fixed, clients
+    did not get the intact batches after the damaged batch.
     """
     path = filled(open_log, 4).segments[0].path
     damaged = flip(path, SIZE + 70)

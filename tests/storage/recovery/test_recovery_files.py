@@ -1,4 +1,4 @@
-"""Tests of a start after somebody has changed the partition's directory, so that indexes and segments do not match."""
+"""Tests that open a log after somebody has changed its files, so that the indexes do not match the segments."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
     filled(open_log, 1)
     far, log = 2**40, open_log(clean=False, recovery_point=2**40)
     assert (offsets(log), log.log_end_offset) == ([0, 1], far)
-    assert steps(log) == [0, 2, 2**31 - 1]  # Each of two segments has an empty batch.
+    assert steps(log) == [0, 2, 2**31 - 1]  # The fetch at offset 2 returns an empty batch of offsets 2 to 2**31 - 2.
     assert log.append(batch(1)).base_offset == far
     log = open_log(clean=False, recovery_point=far)
     assert (offsets(log), log.log_end_offset) == ([0, 1, far], far + 1)
@@ -372,7 +372,7 @@ def test_whatever_is_damaged_all_untouched_batches_are_served_and_every_reader_g
 
 
 def damage_some(directory: Path, undamaged: UndamagedLog, choose: random.Random) -> set[int]:
-    """Change one to three runs of bytes at random. Return the numbers of the batches that contain a changed byte."""
+    """Overwrite bytes at one to three random positions. Return the numbers of the batches at these positions."""
     touched = set()
     for _ in range(choose.randrange(1, 4)):
         number = choose.randrange(len(undamaged.batches))

@@ -101,7 +101,7 @@ def test_an_index_that_a_start_has_rebuilt_is_not_reported_again(
     caplog.clear()
     caplog.set_level(logging.INFO)
     assert offsets(data.start()) == list(range(20))
-    assert not [record for record in caplog.records if "both are built again" in record.getMessage()]
+    assert not [record for record in caplog.records if "the broker rebuilds both indexes" in record.getMessage()]
 
 
 def test_an_index_that_a_reader_has_rebuilt_is_not_reported_at_the_next_start(
@@ -333,7 +333,7 @@ def test_the_torn_entry_of_a_power_cut_is_cut_off(data: DataDirectory, caplog: p
     end = len(content.rstrip(b"\n")) + 1
     path.write_bytes((content[:end] + b"0123abcd segment eve").ljust(len(content), b"\n"))
     assert offsets(data.start()) == list(range(20))
-    assert reports(caplog) == [f"{path}: its last lines are incomplete, and are cut off"]
+    assert reports(caplog) == [f"{path}: the last lines are incomplete, so the broker ignores these lines"]
 
 
 def test_the_manifest_keeps_its_size_until_its_empty_lines_are_used_up(

@@ -63,7 +63,7 @@ def test_a_damaged_checkpoint_is_rebuilt(data: Path, name: str, junk: str, caplo
     crash(data)
     logs = opened(data)
     assert f"{data / name}" in caplog.text
-    assert "starts without it" in caplog.text
+    assert "starts without this checkpoint" in caplog.text
     assert [len(read_all(log)) for _, log in logs.items()] == [12, 12]
     logs.close()
     assert set(checkpoints.read_offsets(data / name)) == {ZERO, ONE}
@@ -168,7 +168,7 @@ def test_a_directory_that_cannot_be_written_is_refused(
     directory = tmp_path / "data"
     if taken == "a file":
         directory.write_text("")
-    else:  # Permissions do not stop root, so here the test lets the opening of files fail.
+    else:  # The user root ignores file permissions, so the test makes `os.open` fail.
 
         def refuse(path: Path, flags: int, mode: int = 0) -> int:
             raise PermissionError(30, "Read-only file system", str(path))

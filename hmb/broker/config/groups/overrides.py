@@ -112,7 +112,10 @@ class GroupResource:
 
     def __init__(self, name: str, broker: DynamicConfig) -> None:
         if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a group; the broker's settings group.* are the defaults")
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "the name of the group is empty; the broker's settings group.* are the defaults for all groups",
+            )
         self._name = name
         self._broker = broker
 

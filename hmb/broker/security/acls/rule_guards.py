@@ -44,7 +44,8 @@ WITHOUT_ITEMS = {
     *(ApiKey.DELETE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.DESCRIBE_QUORUM),
 }
 FETCHES = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
-FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}  # API -> the name of the list of topics (never null)
+# For each frequent API, the name of the request's field with the list of topics. The list is never null.
+FREQUENT = {ApiKey.PRODUCE: "topic_data", ApiKey.FETCH: "topics"}
 HIDDEN_TOPIC = "The group has described topic(s) that the client is not authorized to describe."  # Kafka's text
 
 
@@ -101,7 +102,7 @@ def refuse_part(
         return errors
     answer = handle(rest, context)
     if answer is None:  # A Produce with acks=0 has no response. As in Kafka, the closed connection shows the error.
-        raise CloseConnection("its Produce request with acks=0 contains topics that it must not write")
+        raise CloseConnection("the client is not allowed to write to a topic in its Produce request with acks=0")
     return when_ready(answer, lambda response: merge(response, errors, context.version))
 
 
@@ -172,7 +173,8 @@ def _split_topics(operation: Op, request: Any, context: RequestContext, access: 
                 forbidden.add(name)
         return split(request, context, lambda name, partition: name in forbidden) if forbidden else (None, request)
 
-    @cache  # Ask, and log a refusal, once for each topic, and not for each partition.
+    # Check each topic once, not once for each partition. The check of a forbidden topic writes a line to the log.
+    @cache
     def is_forbidden(name: str) -> bool:
         return bool(name) and not access.may(operation, TOPIC, name)
 

@@ -135,7 +135,7 @@ SPECIAL: Mapping[ApiKey, str] = {
     ApiKey.DESCRIBE_CONFIGS: "DESCRIBE_CONFIGS on the topic or group; on the cluster for brokers",
     ApiKey.ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "ALTER_CONFIGS on the topic or group; on the cluster for brokers",
-    ApiKey.CREATE_DELEGATION_TOKEN: "none for an own token; otherwise CREATE_TOKENS on the owner",
+    ApiKey.CREATE_DELEGATION_TOKEN: "none for the client's own token; otherwise CREATE_TOKENS on the owner",
     ApiKey.DESCRIBE_DELEGATION_TOKEN: "none for own tokens; for others, DESCRIBE, or DESCRIBE_TOKENS on the owner",
 }
 """The APIs that no rule describes, each with its operations in words (see special_guards.py)."""

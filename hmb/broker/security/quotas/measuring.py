@@ -23,7 +23,7 @@ from hmb.storage.clock import SYSTEM_CLOCK
 # meter that has not been used for the longest time.
 MAX_METERS = 10_000
 Meter = TypeVar("Meter", RateWindow, TokenBucket)
-MeterKey: TypeAlias = tuple[str, str | None, str | None]  # the key of the quota, and two names of the clients
+MeterKey: TypeAlias = tuple[str, str | None, str | None]  # (quota, user, client id) or (quota, IP address, None)
 LONG_THROTTLE = {QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE}
 """The quotas whose throttle time can be longer than one sample of the window."""
 

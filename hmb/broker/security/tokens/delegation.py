@@ -103,7 +103,8 @@ class DelegationTokens:
             raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
         lengths = [len(each) for each in (*allowed, owner)]
         if len(allowed) > MAX_RENEWERS or max(lengths) > LONGEST_NAME or sum(lengths) > LONGEST_NAMES:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "the token has too many renewers, or too long a name")
+            why = "the token has too many renewers, or the names of the owner and the renewers are too long"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, why)
         now, longest = self._now(), self._settings.max_lifetime
         max_time = now + (min(max_lifetime, longest) if max_lifetime > 0 else longest)
         token = DelegationTokenRecord(

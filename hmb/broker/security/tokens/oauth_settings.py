@@ -36,7 +36,7 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
     """
     handler, address = values.get(HANDLER, ""), values.get(KEYS_ADDRESS, "")
     if handler not in ("", VERIFIES, UNSECURED):
-        raise ConfigError(f"listener {listener}: HMB has the handlers {VERIFIES} and {UNSECURED}", HANDLER, handler)
+        raise ConfigError(f"listener {listener}: the handler must be {VERIFIES} or {UNSECURED}", HANDLER, handler)
     try:
         # These two modules need the package PyJWT, which is missing in some installations. So they are imported only
         # here, where a listener needs them.
@@ -57,8 +57,8 @@ def token_check(listener: str, values: Mapping[str, str]) -> Check:
         LOGGER.warning("listener %s accepts tokens without a signature: every client can use any name", listener)
         return partial(checking.check_unsecured, expected)
     if not address:
-        problem = f"listener {listener}: OAUTHBEARER needs the public keys of the identity provider; name their file"
-        raise ConfigError(f"{problem} (file:///...) or their address (https://...)", KEYS_ADDRESS, "")
+        problem = f"listener {listener}: OAUTHBEARER needs the public keys of the identity provider"
+        raise ConfigError(f"{problem}; set the address of these keys (file:///... or https://...)", KEYS_ADDRESS, "")
     if not web_addresses.is_safe(address):
         raise ConfigError(web_addresses.PROBLEM, KEYS_ADDRESS, address)
     refresh = float(values["sasl.oauthbearer.jwks.endpoint.refresh.ms"]) / 1000

@@ -59,8 +59,8 @@ class PartitionReader:
         end = self._end_offset()
         if offset > end:
             raise TopologyError(
-                f"{self._partition} ends at offset {end}, before the clock at {offset}: the topic was created again. "
-                "Use an empty snapshot store to read it from its beginning"
+                f"{self._partition} ends at offset {end}, but the spout must continue at offset {offset}: the topic "
+                "was created again. To read the new topic from its beginning, use an empty snapshot store"
             )
         self._consumer.assign({self._partition: offset})
 

@@ -160,7 +160,7 @@ class RemotePost(Post):
         try:
             what, receiver, sender = connection.receive()
             if what != "to":
-                raise ValueError(f"a channel begins with 'to', not {what!r}")
+                raise ValueError(f"the first frame of a channel must begin with 'to', not with {what!r}")
             LOGGER.debug("%s is connected to %s", sender, receiver)
             while not self._is_closed:
                 payloads = Payloads.from_value(connection.receive())

@@ -30,7 +30,7 @@ export function requests(main, store) {
   const recent = requestTable("Last requests: the first five of each second, and each one that is followed or slow");
   const problem = el("p", { class: "problem", hidden: true });
   main.append(el("h1", {}, "Requests"), apis.node, problem, ...(single === null ? [intro, followed.node, slowest.node, recent.node]
-    : [el("p", { class: "note" }, `No single requests are shown: ${single}.`)]));
+    : [el("p", { class: "note" }, `The broker does not show individual requests: ${single}.`)]));
   let timer = null, isOpen = true;
 
   async function ask() {

@@ -11,7 +11,8 @@ from ..case import NOBODYS_ID, Case, Step, captured, case, id_of
 from .groups import stable
 
 Owned = ConsumerGroupHeartbeatRequest.TopicPartitions
-ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # a member id as clients generate it since version 1 of the request: 16 bytes in base64
+# A member id: 16 bytes in base64. From version 1 of ConsumerGroupHeartbeat on, clients generate their member ids.
+ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 JOIN = {"subscribed_topic_names": ["three"], "rebalance_timeout_ms": 30_000, "topic_partitions": []}
 
 

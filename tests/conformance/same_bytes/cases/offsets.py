@@ -51,7 +51,10 @@ def fetch(
     unknown: bool = False,
     **options: Any,
 ) -> Callable[[int], OffsetFetchRequest]:
-    """Return an OffsetFetch request in the layout of the version. Without topics, it requests all topics."""
+    """Return a function that takes a version, and returns an OffsetFetch request in this version.
+
+    If `topics` is None, the request asks for the offsets of all topics.
+    """
 
     def request(version: int) -> OffsetFetchRequest:
         if version < 8:

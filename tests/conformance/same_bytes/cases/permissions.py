@@ -190,7 +190,11 @@ def _struct(struct: type[Struct], version: int, values: Values, own: Values = NO
 
 
 def _value(value: Any, field: Any, version: int, values: Values) -> Any:
-    """Return the value of a field. In a list of structs, a text names a topic or a group, and a dict is a struct."""
+    """Return the value that a field of a request gets.
+
+    If the field contains a list of structs, each item of the list `value` is replaced by a struct. A text in `value` is
+    the name of a topic or a group. A dict contains the values of the struct's fields.
+    """
     if not isinstance(value, list) or field.item is None or field.item.struct is None:
         return value
     make = partial(_struct, field.item.struct, version, values)
@@ -198,7 +202,7 @@ def _value(value: Any, field: Any, version: int, values: Values) -> Any:
 
 
 def _naming(struct: type[Struct], version: int, name: str) -> Values:
-    """Return the field that names a topic or a group in a struct, with its value."""
+    """Return a dict that contains one field of a struct: the field for the name or the id of a topic or a group."""
     for field in ("name", "topic", "topic_name", "group_id"):
         if field in struct.fields and version in version_range(struct.fields[field].versions):
             return {field: name}
@@ -221,7 +225,7 @@ def _order(api: ApiKey) -> tuple[bool, bool, ApiKey]:
 
 
 def described_cases() -> Iterator[Case]:
-    """Yield cases that describe a group with a member to which the topic `secret` is assigned."""
+    """Yield cases that describe a consumer group. A member of this group reads the topic `secret`."""
     api = ApiKey.CONSUMER_GROUP_DESCRIBE
     join = consumer_join(group_id=GROUP_ID, subscribed_topic_names=["secret"])
     message: Any = partial(request_of, api, values={"group_ids": [GROUP_ID]})
@@ -231,7 +235,7 @@ def described_cases() -> Iterator[Case]:
 
 
 def share_offsets_cases() -> Iterator[Case]:
-    """Yield cases that ask for the offsets of a share group that exists, but does not read the topics."""
+    """Yield cases that request offsets of a share group. The group exists, but does not read the requested topics."""
     api = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
     message: Any = partial(request_of, api, values={"groups": [{"group_id": GROUP_ID}]})
     for user in users_of(api):
@@ -240,7 +244,10 @@ def share_offsets_cases() -> Iterator[Case]:
 
 
 def regex_case() -> Case:
-    """Return a case in which a member subscribes to an expression that matches a topic hidden from the member."""
+    """Return a case in which a member subscribes to the regular expression `open|secret`.
+
+    The member may read the topic `open`, but may not know that the topic `secret` exists.
+    """
     values = {"subscribed_topic_names": None, "subscribed_topic_regex": "open|secret"}
     join = consumer_join(group_id=GROUP_ID, **values)
     beat = consumer_join(group_id=GROUP_ID, member_epoch=captured("epoch"), **values)

@@ -12,7 +12,9 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    low, high = 0, len(entries)  # entries below `low` are <= offset, entries from `high` on are > offset
+    # The entries before index `low` have offsets of at most `offset`. The entry at index `high` and all later entries
+    # have greater offsets.
+    low, high = 0, len(entries)
     while low < high:
         middle = (low + high) // 2
         if entries[middle][0] <= offset:

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 9: each further record of a batch starts the time `linger` again."""
+"""A wrong answer to lab 9: each new record of a batch restarts the waiting time `linger`."""
 
 
 def cut_batches(records, linger, batch_size):

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 12: `expired` also counts an old segment that comes after a segment that is not old."""
+"""A wrong answer to lab 12: `expired` counts every old segment. It must stop at the first segment that is not old."""
 
 import struct
 import zlib

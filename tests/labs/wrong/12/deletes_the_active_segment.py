@@ -1,4 +1,4 @@
-"""A wrong answer to lab 12: `expired` also counts the active segment."""
+"""A wrong answer to lab 12: `expired` includes the active segment in the number of segments to delete."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""A wrong answer to lab 13: `append` accepts a batch of an old epoch that begins with the sequence number 0."""
+"""A wrong answer to lab 13: `append` accepts a batch of an old epoch if the batch's first sequence number is 0."""
 
 from collections import deque
 
@@ -37,7 +37,7 @@ class Partition:
 
 def read_committed(log):
     outcomes = {}  # for each offset of a transaction's record: "commit", "abort", or None while the transaction is open
-    ends = {}  # for each producer: its next marker
+    ends = {}  # producer id -> the marker that ends the producer's transaction at `offset`: "commit" or "abort"
     for offset in range(len(log) - 1, -1, -1):
         kind, producer_id = log[offset]
         if kind != "record":

@@ -37,7 +37,7 @@ class Partition:
 
 def read_committed(log):
     outcomes = {}  # for each offset of a transaction's record: "commit", "abort", or None while the transaction is open
-    ends = {}  # for each producer: its next marker
+    ends = {}  # producer id -> the marker that ends the producer's transaction at `offset`: "commit" or "abort"
     for offset in range(len(log) - 1, -1, -1):
         kind, producer_id = log[offset]
         if kind != "record":
