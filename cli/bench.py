@@ -60,7 +60,9 @@ class BenchGroup(LazyGroup):
 def command() -> None:
     """Measure HMB's broker and clients, and compare them with Kafka's, on this machine.
 
-    HMB and Kafka 4.3.0 run alternately. Each round compares one run of HMB with one run of Kafka. The result is a
-    ratio: the median of all rounds, and the range. Each command has its own options, for example: hmb bench produce
-    --help. The results of every run are kept in the folder hmb-bench/.
+    HMB and Kafka 4.3.0 each run once in every round. The ratio of a round is HMB's result divided by Kafka's
+    result. The tables show the median, the minimum and the maximum of the ratios.
+
+    Each command has its own options: see, for example, hmb bench produce --help. The results of every run are
+    stored in the folder hmb-bench/.
     """

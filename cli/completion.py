@@ -5,14 +5,17 @@ The user's shell runs the script of `hmb completion` when the shell starts. When
 words that can complete the line. Some words, such as the names of topics, are known only to a broker. The functions in
 `shared/completion.py` ask the broker for these words.
 
-bash divides a line into words at spaces, colons and equals signs. It would therefore pass `localhost:9092` to click as
-three words. To avoid this, the script for bash passes the whole line up to the cursor, and click divides the line into
-words. When bash completes a word, it replaces only the part after the last colon or equals sign. So `hmb` must print
-only the new text for this part. In these three examples, the user presses Tab at the end of the line:
-    the line                     click completes       bash replaces     hmb answers
-    hmb groups describe team:re  team:re               re                readers
-    hmb topics create t -c cl    cl                    cl                cleanup.policy=
-    hmb offsets ev:0 --topic=a   a                     a                 a-topic
+bash divides a line into words at spaces, colons and equals signs, so it would pass `localhost:9092` to
+click as three words. To avoid this, the script for bash passes the whole line up to the cursor, and click
+divides the line at spaces.
+
+When bash completes a word, it replaces only the text after the last colon or equals sign. `hmb` therefore
+prints only the new text for this part, not the whole word. In these three examples, the user presses Tab at
+the end of the line:
+    the line                     bash replaces   hmb prints        the completed line
+    hmb groups describe team:re  re              readers           hmb groups describe team:readers
+    hmb topics create t -c cl    cl              cleanup.policy=   hmb topics create t -c cleanup.policy=
+    hmb offsets ev:0 --topic=a   a               a-topic           hmb offsets ev:0 --topic=a-topic
 """
 
 from __future__ import annotations
@@ -70,9 +73,9 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         # keeps.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # For `--option=localhost:90`, bash keeps the 19 characters `--option=localhost:`. Click returns only the
-            # value, for example `localhost:9092`, without the 9 characters `--option=`. Only 19 - 9 = 10 characters
-            # must therefore be removed from the value.
+            # When the user completes `--option=localhost:90`, bash keeps the 19 characters `--option=localhost:`, up to
+            # the last colon. Click returns only the value, for example `localhost:9092`, without the 9 characters
+            # `--option=`. So only the first 19 - 9 = 10 characters of the value are removed.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -65,7 +65,7 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--throttle-ms", type=IntRange(0), help="Send this throttle time (ms) in the response.")
 @_port_options
 def add(address: str, token: str, **fault: Any) -> None:
-    """Add a fault: from now on, change how the broker handles requests of the API, for example PRODUCE."""
+    """Add a fault: change how the broker handles one request type. API is the type, for example PRODUCE."""
     _print(_ask("POST", address, token, _given(fault)))
 
 

@@ -12,21 +12,21 @@ page `docs/bibliography.md` contains its whole title, and all other works that H
 
 HMB has these folders, in the order from the lowest layer to the highest layer:
 
-- `hmb.protocol`     converts the bytes of Kafka's messages to objects, and objects to bytes; does no I/O
-- `hmb.records`      the records inside the messages: record batches, compression, checksums
-- `hmb.security`     security code for both sides: TLS certificates, SCRAM, security protocols
-- `hmb.storage`      the log: segments, indexes, recovery, compaction; its files have Kafka's format
+- `hmb.protocol`     encodes and decodes the messages of Kafka's protocol; does no I/O
+- `hmb.records`      record batches: format, compression, checksums
+- `hmb.security`     code that brokers and clients share: TLS certificates, SCRAM, security protocols
+- `hmb.storage`      the log, in files with Kafka's format: segments, indexes, recovery, compaction
 - `hmb.coordinator`  consumer groups, committed offsets, transactions, producer ids
-- `hmb.broker`       connections, dispatch, one handler for each API, topics, settings
-- `hmb.client`       connection, producer, consumer, admin client, exceptions; does not import the broker
-- `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
-- `hmb.spark`        topics as tables of Apache Spark; uses the client
-- `hmb.mirror`       copies topics from one cluster to another one; uses the client
-- `hmb.monitoring`   the state of a running broker, a page that draws it, and its metrics for Prometheus
-- `hmb.testing`      `Broker` and fixtures for tests; uses the broker and the client
-- `hmb.cli`          the commands (in the folder `cli/`)
+- `hmb.broker`       connections, one handler for each API, topics, settings
+- `hmb.client`       producer, consumer, admin client; does not import the broker
+- `hmb.hailstorm`    stream processing in which each record counts exactly once; uses the client
+- `hmb.spark`        lets Apache Spark read and write topics; uses the client
+- `hmb.mirror`       copies topics from one cluster to another cluster; uses the client
+- `hmb.monitoring`   the state of a running broker, as a web page and as metrics for Prometheus
+- `hmb.testing`      a broker and pytest fixtures for tests; uses the broker and the client
+- `hmb.cli`          the commands, for example `hmb broker` (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
-- `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
+- `hmb.labs`         exercises in which students build parts of a broker (in the folder `labs/`)
 - `state_table`, `units`, `uuids`, `printable`, `defaults`  small modules that several folders use
 
 The short reading is a list of fifteen files. The files explain how records get into a log, and how consumers read
@@ -78,40 +78,45 @@ The Produce tour consists of the functions that handle a Produce request, in the
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-The Produce tour (the list above) names one function in each step. The next list names other functions that
-take part in these steps. You do not need them when you read the code for the first time:
-- Step 1, `AcceptedConnection._serve`: `Server` has started the thread of the connection (`broker/network/server.py`).
-  `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends the
-  responses (`broker/network/gathering.py`). If `ResponseQueue.may_wait` returns True, the thread handles the next
-  request before the response is sent. `ResponseQueue` then sends several responses together.
-- Step 3, `Dispatcher.begin` calls `Dispatcher._begin`. `Dispatcher._begin` calls `ServerConnection.receive` (step 4).
-  It then calls `Dispatcher._handle`, which calls the handler. At its start, `Dispatcher.begin` checks the client's
-  login (`broker/security/login.py`).
-- Step 4, `ServerConnection.receive`: `request_class` finds the class of the request by its API key
-  (`protocol/messages/__init__.py`). `RequestHeader` is the header before each request (`protocol/headers.py`).
-  `Plan.decode` decodes each field (`protocol/schema.py`, `protocol/primitives.py`).
-- Before the handler runs: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker
-  wraps each handler (`broker/lifecycle.py`). `counted` measures the request (`broker/counting.py`). `guarded` checks
-  ACLs if the broker has an authorizer (`broker/security/acls/guards.py`). `throttled` enforces quotas if some exist
-  (`broker/security/quotas/throttling.py`). The handler gets a `RequestContext` (`broker/context.py`).
-- Step 5, `_Appends.append`: the handler is the function `handle` in `broker/handlers/produce.py`. It calls
-  `_Appends.append` for each partition. `Topics.find` (`broker/topics/registry.py`) looks up the topic in a table
-  (`broker/topics/table.py`). `Topic.log` returns the log of the partition (`broker/topics/topic.py`). `error_code_in`
-  writes an error into the response (`broker/errors.py`). The module `broker/transactional.py` handles records of
-  transactions.
-- Still in step 5, `_Appends.append` calls two functions of `broker/handlers/produce.py`. The first one is
-  `_Appends._parse`, which calls `parse_produced` (step 6). The second one is `_append_to_log`, which calls
-  `Log.append` (step 7).
-- Step 6, `parse_produced`: `iter_batches` finds the batch in the bytes (`records/reading.py`), and
-  `RecordBatch.parse` decodes its header (`records/batch.py`).
-- Step 9, `Log.append_prepared`: a producer that gets no response sends its batch again. `ProducerState.check` finds
-  out whether the log already contains the batch (`storage/producer_state.py`). If not, `RecordBatch.with_base_offset`
-  writes the offset into the header (`records/batch.py`). Then `Log._write` takes the active segment
-  (`LogSegments.active`). If this segment is full, `LogSegments.roll` starts a new one (`storage/log_segments.py`).
-- Step 10, `Segment.append`: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
-- Step 12, `OffsetIndex.append`: `IndexFile._append` writes the entry to the file of the index
-  (`storage/files/sorted_entries.py`). The time index gets an entry in the same way (`storage/time_index.py`).
-- After step 12, `Log._write` wakes the fetches that wait for records: `Watchers.wake_all` (`storage/watchers.py`).
+For each connection, `Server` starts a thread (`broker/network/server.py`). The thread runs
+`AcceptedConnection._serve`, step 1 of the Produce tour (the list above).
+
+In step 3 of the Produce tour, `Dispatcher.begin` does three things. It checks the client's login
+(`broker/security/login.py`), decodes the request, and calls the handler.
+
+In step 4 of the Produce tour, `request_class` finds the class of the request by the API key
+(`protocol/messages/__init__.py`). `RequestHeader` decodes the header (`protocol/headers.py`), and `Plan.decode`
+decodes the fields (`protocol/schema.py`).
+
+The table `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). The broker puts up to
+three wrappers around each handler: `counted` counts the requests, `guarded` checks ACLs, and `throttled`
+enforces quotas (`broker/lifecycle.py`).
+
+In step 5 of the Produce tour, `_Appends.append` finds the topic (`broker/topics/registry.py`), and then the log
+of the partition (`broker/topics/topic.py`).
+
+In step 5 of the Produce tour, `_Appends.append` also calls two functions of `broker/handlers/produce.py`.
+`_Appends._parse` calls `parse_produced` (step 6). `_append_to_log` then calls `Log.append` (step 7).
+
+If the broker cannot append a batch, `put_error` writes an error code into the response (`broker/errors.py`).
+The module `broker/transactional.py` handles batches that belong to a transaction.
+
+In step 6 of the Produce tour, `RecordBatch.parse` decodes the header of a batch, but not the records
+(`records/batch.py`).
+
+An idempotent producer sends a batch again if it gets no response. In step 9 of the Produce tour,
+`ProducerState.check` finds out whether the log already contains the batch (`storage/producer_state.py`).
+
+In step 9 of the Produce tour, `RecordBatch.with_base_offset` writes the offset of the first record into the
+header of the batch. If the active segment is full, `LogSegments.roll` starts a new segment
+(`storage/log_segments.py`).
+
+In step 10 of the Produce tour, `DurableFile.write` writes the batch (`storage/files/virtual.py`). In step 12,
+`IndexFile._append` writes an entry of the offset index (`storage/files/sorted_entries.py`). The time index gets
+an entry in the same way (`storage/time_index.py`).
+
+After step 12 of the Produce tour, `Watchers.wake_all` wakes the threads of Fetch requests that wait for new
+records (`storage/watchers.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`, `storage/group_commit.py`). A client may send several requests before it reads a response. In
@@ -127,53 +132,53 @@ The Fetch tour consists of the functions that handle a Fetch request, in the ord
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
 2. `broker/fetch_sessions.py` `FetchSessions.begin` returns a `FetchContext` with the partitions to read
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
-4. `storage/log_reading.py` `find_records` selects the segment
-5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
-6. `storage/segment.py` `Segment.batches_at_or_after` reads headers until a batch ends at the offset or later
-7. `storage/segment.py` `Segment.batches_from` starts to read the headers at the position in an index entry
-8. `storage/offset_index.py` `OffsetIndex.lookup` returns this index entry
+4. `storage/log_reading.py` `find_records` selects the segment that contains the wanted offset
+5. `storage/segment.py` `Segment.read` returns a region of the file that begins with the wanted batch
+6. `storage/segment.py` `Segment.batches_at_or_after` skips the batches that end before the wanted offset
+7. `storage/segment.py` `Segment.batches_from` calls step 8, and reads headers from the returned position on
+8. `storage/offset_index.py` `OffsetIndex.lookup` returns the position of a batch at or before the wanted offset
 9. `protocol/connection.py` `ServerConnection.respond` encodes the response as parts; one part is the region
-10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to `send` (`sending.py`)
-11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
+10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts to `send` (`sending.py`)
+11. `broker/network/sending.py` `_send_region` asks the kernel to send the region (`sendfile`)
 
-The Fetch tour (the list above) names one function in each step. The broker also uses these functions and modules:
-- After step 2, `handle` calls the function `long_poll` (`broker/long_poll.py`), which calls `_Fetch.collect`. If too
-  few bytes exist, `long_poll` waits with a `Watcher` (`storage/watchers.py`) and collects again.
-- `_Fetch.collect` is in `broker/handlers/fetch.py`. It calls `_partition_response` for each partition.
-  `_partition_response` finds the log with `CachedPartition.log` (`broker/fetch_sessions.py`), and then calls
-  `_set_records`. `_set_records` calls `Log.read`, and `Log.read` calls `Log._read` (step 3).
-- When you read this code for the first time, you can skip four things. The first is the check of leader epochs in
-  `_partition_response` (`broker/leader_epochs.py`). The second is the function `converted`, which converts records for
-  old clients (`broker/old_clients.py`). The third is the function `replacement.repair`, which repairs a damaged segment
-  (`storage/cleanup/replacement.py`). The fourth is the code in `Log._read` that counts reads from the same offset
-  (`storage/recovery/read_checks.py`).
-- Step 3, `Log._read`: `LogSegments.from_offset` lists the segments (`storage/log_segments.py`).
-- Step 5, `Segment.read`: this method calls `Segment.find`, which takes the first batch from
-  `Segment.batches_at_or_after` (step 6).
-- Step 7, `Segment.batches_from`: `headers` reads the headers (`storage/batches/headers.py`), and `parse_batch` decodes
-  each of them (`records/reading.py`, `records/batch.py`). `Segment.batches_at_or_after` gets the headers one after the
-  other.
-- Step 8, `OffsetIndex.lookup`: a search in the index reads one block of entries (`storage/files/sorted_entries.py`).
-- After step 8, `FetchContext.respond` puts the partitions into the response (`broker/fetch_sessions.py`). `handle`
-  returns the response to `Dispatcher._handle` (`broker/dispatch.py`), which calls `ServerConnection.respond` (step 9).
-- Step 9, `ServerConnection.respond`: `Plan.encode` encodes each field (`protocol/schema.py`), and `frame` adds the
-  length (`protocol/framing.py`).
-- After step 9, the dispatcher returns the frame to `AcceptedConnection._serve` (`broker/network/connection.py`), which
-  calls `ResponseQueue.send` (step 10).
+After step 2 of the Fetch tour (the list above), the handler calls `long_poll` (`broker/long_poll.py`).
+`long_poll` collects the records of all partitions. If it finds too few bytes, it waits for new records and
+collects again.
+
+Before step 3 of the Fetch tour, `_Fetch.collect` finds the log of each partition (`CachedPartition.log` in
+`broker/fetch_sessions.py`). `_Fetch._set_records` (`broker/handlers/fetch.py`) then calls `Log.read`, which
+calls `Log._read` (step 3).
+
+On a first reading of the Fetch tour, you can skip the check of leader epochs (`broker/leader_epochs.py`), the
+conversion for old clients (`broker/old_clients.py`), and the code for damaged segments
+(`storage/cleanup/replacement.py`, `storage/recovery/read_checks.py`).
+
+Steps 7 and 8 of the Fetch tour use code of two other modules. `storage/batches/headers.py` reads the headers of
+batches, and `storage/files/sorted_entries.py` reads entries of the index.
+
+After step 8 of the Fetch tour, `FetchContext.respond` creates the response (`broker/fetch_sessions.py`). The
+handler returns the response to the dispatcher (`broker/dispatch.py`), which calls `ServerConnection.respond`
+(step 9).
+
+In step 9 of the Fetch tour, `ServerConnection.respond` encodes the fields of the response
+(`protocol/schema.py`). It then adds four bytes with the length of the response (`protocol/framing.py`).
+
+After step 9 of the Fetch tour, the dispatcher returns the encoded response to `AcceptedConnection._serve`
+(`broker/network/connection.py`). `AcceptedConnection._serve` calls `ResponseQueue.send` (step 10).
 
 A Fetch response contains records, but usually no function of the broker reads the bytes of these records. In step 5 of
 the Fetch tour (the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). A `FileRegion`
 stores the position of the records in a file, and their size in bytes.
 
-The handler puts the `FileRegion` into the response, as the value of the field `records`. The codec of this field
-(`protocol/primitives.py`) does not replace the `FileRegion` by bytes: the encoded response contains the `FileRegion`
-itself. In step 11, `_send_region` asks the kernel to send these bytes of the file.
+A `FileRegion` describes a part of a file. The handler of Fetch puts a `FileRegion` into the field `records` of
+the response, and the encoder (`protocol/primitives.py`) does not replace the `FileRegion` by bytes. Later,
+`_send_region` asks the kernel to send this part of the file.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
 partitions. In the new protocol (KIP-848), the broker assigns the partitions.
 
-The broker reads and decodes JoinGroup and SyncGroup requests in steps 1 to 4 of the Produce tour, the first
-list of functions. The JoinGroup tour continues after step 4 of the Produce tour.
+The broker reads and decodes a JoinGroup or SyncGroup request in the same way as a Produce request. The next
+list begins after the decoding, with the handler of JoinGroup.
 
 The JoinGroup tour consists of the functions that handle JoinGroup and SyncGroup requests, in the order of their calls:
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response
@@ -206,53 +211,47 @@ second request in steps 1 to 4, and then continues with step 6.
 The state machine of a group sends no responses and writes no records. It only adds them to two lists. After
 each step, `GroupRunner._carry_out_effects` calls `tick`, which handles deadlines and can add to both lists.
 
-`_carry_out_effects` then empties the two lists. It passes the responses to the waiting threads, and adds the
-records to a queue. `Journal.write` writes the queued records to the topic `__consumer_offsets`.
+`GroupRunner._carry_out_effects` passes the responses of a group to the waiting threads, and adds the records of
+the group to a queue. `Journal.write` then writes the queued records to the topic `__consumer_offsets`.
 
-In step 18 of the JoinGroup tour (the list above), `Rebalance._store` creates a `Write`
-(`coordinator/group.py`). A `Write` contains a record and a function `on_stored`. Here, the record contains the
-assignment. In step 20, the journal writes the record. `GroupRunner._store_records` then takes the group's lock
-and calls `on_stored`, which calls `Rebalance._assign` (step 21).
+`Rebalance._store` queues a `Write` (`coordinator/group.py`): a record that contains the partitions of all
+members, and the function `on_stored`. After the record is written, `GroupRunner._store_records` calls
+`on_stored`. This function calls `Rebalance._assign`, which queues the responses to the members.
 
-The JoinGroup tour (the list above) names one function in each step. The next list names other functions that
-take part in these steps. You do not need them when you read the code for the first time:
-- Step 2, `GroupCoordinator.join`: `check_memory` limits the memory of all members (`coordinator/member_memory.py`).
-  `Journal.check_coordinates` checks that the journal is loaded (`coordinator/journal/writing.py`,
-  `coordinator/journal/topic.py`). `GroupTable.find_or_make` finds or creates the group (`coordinator/group_table.py`).
-- After step 3, `GroupRunner.step`: the thread that serves the member waits in `WaitingCall.wait`
-  (`coordinator/group_runner.py`). During the first JoinGroup, the thread waits until step 5, and during the second
-  JoinGroup until step 13. During SyncGroup, the thread waits from step 15 to step 22.
-- Before step 4, `ClassicGroup.join`: `GroupCoordinator._join` checks that the group uses the classic protocol. Before
-  step 16, `GroupCoordinator._sync` does the same. `GroupConverter` handles the requests of classic members in a group
-  of the new protocol (`coordinator/migration/converter.py`).
-- Step 4, `ClassicGroup.join`: `protocols_of` reads the member's protocols from the request
-  (`coordinator/classic/members.py`). The members and the queues are fields of `ClassicState`
-  (`coordinator/classic/state.py`).
-- Step 5, `ClassicGroup._join_first`: `requests_member_id` checks whether the client knows the error
-  MEMBER_ID_REQUIRED (`coordinator/classic/older_clients.py`). The new id is stored in `PendingMembers`
-  (`coordinator/classic/pending_members.py`). The function `replace_member` handles the restart of a static
-  member (`coordinator/classic/static_members.py`).
-- After step 6, `ClassicGroup._add`: `Rebalance.start` calls `Rebalance.prepare` (step 7) if no rebalance is running.
-  The table of state changes is in `coordinator/classic/states.py`, and its class `StateTable` is in `state_table.py`.
-- Step 7, `Rebalance.prepare`: the group waits for its members. In a new group, `InitialDelay` sets the end of
-  this wait (`coordinator/classic/initial_delay.py`). By default, a new group waits 3 s for further members. The
-  timer (`coordinator/group_timer.py`) then calls `GroupRunner.wake` (step 8). `wake` calls `GroupRunner.step`.
-  In this call, `GroupRunner._carry_out_effects` calls `ClassicGroup.tick` (step 9).
-- After step 10, `Rebalance.tick`: `Rebalance._on_join_deadline` extends the initial delay, or removes late members. In
-  a later rebalance, the group usually does not wait until the deadline. When the last member joins, `Rebalance.start`
-  calls `Rebalance.complete_join_if_all_joined`, which calls `Rebalance._complete_join` (step 11).
-- Step 12, `Rebalance._begin_generation`: `ClassicMembers` elects the leader and selects the protocol
-  (`coordinator/classic/members.py`).
-- Step 16, `ClassicGroup.sync`: `check_protocol` compares the protocol of the request with the protocol of the group
-  (`coordinator/classic/older_clients.py`).
-- Step 18, `Rebalance._store`: `ClassicState.queue_write` makes a `Write`, an object with the record and a function
-  `on_stored` (`coordinator/classic/state.py`). If the group has replaced a KIP-848 group, the `Write` also contains
-  tombstones (records without a value), which delete the records of the KIP-848 group. `encode_group` encodes the record
-  (`coordinator/classic/record.py`). The fields of the record are declared in `coordinator/journal/records.py`.
-- After step 18, `Journal.enqueue` adds `QueuedRecords` to the queue of a partition
-  (`coordinator/journal/partition.py`).
-- Step 20, `Journal.write`: `Journal._append` calls `Log.append_from_coordinator`, which continues at
-  `Log.append_prepared`, step 9 of the Produce tour.
+A JoinGroup or SyncGroup request often has to wait for other members. The thread that handles the request waits
+in `WaitingCall.wait` until the response is ready (`coordinator/group_runner.py`).
+
+The coordinator rejects a group member that would use too much memory (`coordinator/member_memory.py`).
+Otherwise, the coordinator finds or creates the group (`coordinator/group_table.py`).
+
+A group of the new protocol (KIP-848) can have members that use the classic protocol. `GroupConverter` handles
+the JoinGroup and SyncGroup requests of these members (`coordinator/migration/converter.py`).
+
+`ClassicState` contains the members of a classic group (`coordinator/classic/state.py`). `PendingMembers`
+contains the member ids that no client has used yet (`coordinator/classic/pending_members.py`).
+
+In step 5 of the JoinGroup tour, `ClassicGroup._join_first` handles two special cases. A client can be too old
+for the error MEMBER_ID_REQUIRED (`coordinator/classic/older_clients.py`), and a static member can restart
+(`coordinator/classic/static_members.py`).
+
+A table contains the allowed state changes of a classic group (`coordinator/classic/states.py`). The class of
+this table is `StateTable` (`state_table.py`).
+
+By default, a new classic group waits at least 3 s for more members (`coordinator/classic/initial_delay.py`).
+The timer then calls `GroupRunner.wake`, step 8 of the JoinGroup tour (`coordinator/group_timer.py`).
+
+If a classic group already has members, its next rebalance usually does not wait until the deadline. When the
+last member joins, `Rebalance.complete_join_if_all_joined` starts the next generation.
+
+`ClassicMembers` elects the leader of a classic group. It also selects the protocol with which the leader
+assigns partitions, for example `range` (`coordinator/classic/members.py`).
+
+In step 18 of the JoinGroup tour, `encode_group` encodes a record with the partitions of all members
+(`coordinator/classic/record.py`). The module `coordinator/journal/records.py` declares the fields of this
+record.
+
+In step 20 of the JoinGroup tour, `Journal.write` calls `Log.append_from_coordinator`. This method calls
+`Log.append_prepared`, step 9 of the Produce tour.
 
 The Producer.send tour consists of the functions that send a record to the broker, in the order of their calls:
 1. `client/producing/producer.py` `Producer.send` checks a record, in the application's thread
@@ -317,9 +316,8 @@ number of batches whose responses have not arrived. Its field `window` is the la
 from importlib import import_module
 
 # Type checkers treat a variable with the name TYPE_CHECKING as true, so they read the imports below. Python skips these
-# imports. Most programs import the variable from `typing`, but importing `typing` takes 3 ms.
-# The statement `import hmb` should take little time: if a user presses Ctrl-C during the import, Python prints a
-# traceback.
+# imports, so `import hmb` is fast. The module does not import TYPE_CHECKING from `typing`, because importing `typing`
+# takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.broker.config.keys import ConfigError

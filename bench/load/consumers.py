@@ -7,8 +7,8 @@ line as kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes:
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-The benchmarks compare the last number of the line, `fetch.nMsg.sec`: the records that a consumer reads per second,
-without the time that the consumer takes to join its group.
+Each consumer prints ten values, and the benchmarks compare one of them: `fetch.nMsg.sec`, the number of records
+read per second. This rate excludes the time for joining the consumer group.
 """
 
 from __future__ import annotations

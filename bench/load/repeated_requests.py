@@ -50,7 +50,7 @@ def produce_request(topic: str, partition: int, records: int, size: int) -> Prod
 
 @dataclass
 class LoadedConnection:
-    """One connection of a load: the bytes of its request, and the part of the current response that has arrived."""
+    """A connection to a broker, on which the benchmark sends the same encoded request (`frame`) again and again."""
 
     socket: socket.socket
     frame: bytes

@@ -25,7 +25,7 @@ class Workload:
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        """The three numbers of the workload, as the parameters of a sample: name -> number."""
+        """A dict with the message size (bytes), the batch size (bytes) and the number of records."""
         return {"message_bytes": self.message_bytes, "batch_bytes": self.batch_bytes, "records": self.records}
 
     def rates(self, records_per_second: float) -> dict[str, float]:

@@ -16,7 +16,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Distribution:
-    """The values that one or more runs have measured for the same figure, for example for records/s."""
+    """One or more measured values of the same quantity, for example the records/s in each round."""
 
     values: tuple[float, ...]
 

@@ -58,11 +58,12 @@ class Origin:
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
     """Read the files `paths`, or the newest files if `paths` is empty. Return the samples of each origin.
 
-    Two files can have the same origin, and both files number their rounds from 0. The function gives the rounds of
-    the second file new numbers. For example, the rounds of the first file are 0 to 4, so the second file's rounds
-    begin at 5.
+    Each file numbers its rounds from 0. If two files have the same origin, the function gives the rounds of the
+    second file new numbers. For example, if the first file contains rounds 0 to 4, the second file's rounds begin
+    at 5.
 
-    Without the new numbers, the reports would compare HMB's rate from one file with Kafka's rate from another file.
+    A report divides HMB's rate by Kafka's rate from the round with the same number. Without the new numbers, the
+    two rates could come from different files.
 
     Raises OSError, InvalidSamples.
     """

@@ -159,7 +159,10 @@ def _java() -> str | None:
 
 
 def _commit() -> str | None:
-    """Return the git commit of this code, with "and changes" if files have changed, or None outside a checkout."""
+    """Return the git commit of this code, or None outside a git repository.
+
+    Add "and changes" if files have changed since the commit.
+    """
     root = str(Path(__file__).resolve().parents[2])
     commit = _output("git", "-C", root, "rev-parse", "HEAD").strip()
     changed = _output("git", "-C", root, "status", "--porcelain", "--untracked-files=no").strip()

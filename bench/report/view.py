@@ -135,9 +135,9 @@ class SampleView:
         return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
 
     def reference_of(self, cells: Cells) -> str | None:
-        """Return the name of the broker or client with which the tables compare the others (the reference).
+        """Return the name of the reference: the broker or client with which the tables compare all others.
 
-        Return None if the view declares no reference, or if the samples contain too few brokers or clients.
+        Return None if the view declares no reference, or if the samples contain only one broker or client.
         """
         names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
         if self.reference is None or len(names) <= max(1, self.reference):
@@ -149,9 +149,11 @@ class SampleView:
     ) -> Distribution | None:
         """Divide the values of one broker or client by the values of another. Return one ratio for each round.
 
-        The dict `contestants` maps each broker or client to its runs of one task, one run for each round. The function
-        divides the values of `name` by the values of `reference`, for example records/s. `column` selects these values.
-        Return None if both names are equal, or if no round has a ratio.
+        For example, `name` is "HMB", `reference` is "Kafka 4.3.0", and `column` selects records/s. For each round, the
+        function divides HMB's records/s by Kafka's records/s.
+
+        The dict `contestants` maps each name to the runs of one task. Return None if `name` and `reference` are equal,
+        or if no round has a ratio.
         """
         if name == reference:
             return None
@@ -180,16 +182,17 @@ class SampleView:
         return Table(title, rows)
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return a list with the table of the ratios, or an empty list if the view compares nothing.
+        """Return a list with the table of the ratios, or an empty list if the samples have no ratios.
 
-        The table compares, for example, HMB with Kafka. A ratio is HMB's rate divided by Kafka's rate. Each task (cell)
-        counts with the median of its rounds. The table shows the median, the lowest and the highest of these medians.
+        A ratio is, for example, HMB's rate in one round divided by Kafka's rate in this round. The function calculates
+        the median ratio of each task (cell). If three tasks have the medians 0.9, 1.2 and 1.5, the table shows the
+        median 1.2, the lowest value 0.9 and the highest value 1.5.
 
         With at least five rounds (ROUNDS_FOR_VERDICT), the table names the tasks in which HMB was better than Kafka in
         every round, and the tasks in which HMB was worse in every round.
 
-        A single task proves little. If HMB and Kafka are equally fast, the probability is 1/16 that one of them wins
-        all five rounds by chance.
+        If HMB and Kafka are equally fast, the probability is 1/16 that one of them wins all five rounds of a task by
+        chance.
         """
         reference = self.reference_of(cells)
         if reference is None:
@@ -213,14 +216,14 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return two texts: the names of the tasks with only better results, and with only worse results.
+    """Return two texts: in which tasks a broker was always better than the reference, and always worse.
 
-    `found` contains the ratios of each task, one ratio for each round. A ratio is, for example, HMB's rate divided
-    by Kafka's rate.
+    For example, the broker is HMB, and the reference is Kafka. The dict `found` maps each task to its ratios: HMB's
+    rate divided by Kafka's rate in each round.
 
-    In this example, the first text names the tasks in which HMB was better than Kafka in every round. The second
-    text names the tasks in which HMB was worse than Kafka in every round. Both texts leave out a task with fewer
-    than ROUNDS_FOR_VERDICT rounds.
+    The first text names the tasks in which HMB was better than Kafka in every round. The second text names the
+    tasks in which HMB was worse in every round. Both texts leave out tasks with fewer than ROUNDS_FOR_VERDICT
+    rounds.
     """
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]

@@ -21,8 +21,8 @@ decides whether the goal is met. Other goals are a fixed rate, for example at le
 If a goal compares HMB's client with another client, the column "by CPU time" contains a ratio. It is the CPU
 time of the other client for one record, divided by the CPU time of HMB's client for one record.
 
-A slow broker and other programs on the machine hardly change the ratio of two CPU times. They change the
-records/s much more.
+If the broker is slow or the machine is busy, a client's rate (records/s) falls. The client's CPU time per
+record hardly changes.
 
 If a goal is a fixed number of records/s, the column "by CPU time" contains the number of records that HMB's
 client handles in one second of CPU time.
@@ -188,7 +188,7 @@ def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
 
 
 def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[str]]:
-    """Compare the clients with the goals. Yield one row of the table for each goal whose clients have run."""
+    """Yield one table row for each goal in GOALS. Skip a goal if it names a client that did not run."""
     for goal in GOALS:
         ours, theirs = runs.get((goal.action, goal.client), []), runs.get((goal.action, goal.over or ""), [])
         if goal.over is None:
@@ -245,7 +245,7 @@ def run_client(
 
 
 def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSettings) -> dict[str, float]:
-    """Run a producer once on a new topic, delete the topic, and return the figures of the run.
+    """Run a producer once on a new topic, delete the topic, and return the measured values.
 
     Raises PeerFailed if records are missing.
     """

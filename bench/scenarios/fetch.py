@@ -96,9 +96,8 @@ class FrameClient:
     def send(self, request: Request, version: int) -> Any:
         """Send a request, and return its decoded response.
 
-        The caller must not call `send` after `exchange`. `send` expects the responses in the order of the requests, but
-        it does not see a response that `exchange` has read. It would still expect this response, and raise
-        ProtocolError.
+        The caller must make all calls of `send` before the first call of `exchange`. `exchange` does not mark its
+        request as answered. A later `send` would compare its response with this old request, and raise ProtocolError.
         """
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 

@@ -9,8 +9,9 @@ The measurement begins with the start of the broker's process. A client tries to
 connected, it sends one record to a topic that does not exist. The measured time therefore includes the creation of this
 topic.
 
-Each run begins with an empty data directory. Before the first start of a Kafka broker, Kafka's tool `kafka-storage
-format` must run for 2 s. The measured time does not include these 2 s.
+Each run begins with an empty data directory. Before a Kafka broker can start, Kafka's tool
+`kafka-storage format` prepares this directory in about 2 s. The measured time does not include this
+preparation.
 """
 
 from __future__ import annotations

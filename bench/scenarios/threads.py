@@ -89,7 +89,7 @@ def produce_together(
     Each producer sends an equal part of the records to its own topic. The result contains:
 
     - the records per second of all producers together
-    - the 99th percentile of the latency (ms) of the producer for which this percentile is highest
+    - the 99th percentile of the latency (ms), from the producer with the highest value
     - the CPU time (s) that the broker has used for these records, and the memory (bytes) that the broker uses at
       the end
     """

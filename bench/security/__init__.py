@@ -22,6 +22,6 @@ Read in this order:
 1. `brokers`   brokers with three listeners
 2. `tls`       producers and consumers that use TLS
 3. `logins`    logins of known and unknown users
-4. `acls`      two brokers, of which one has 1,000 ACLs
-5. `command`   the command, its tables and its goals
+4. `acls`      a broker with 1,000 ACLs and a broker without ACLs
+5. `command`   `hmb bench security`, which compares measured costs with goals
 """

@@ -5,11 +5,11 @@ These commands are examples:
     hmb bench security --repeat 7 --num-records 2000000
     hmb bench security --num-records 20000 --num-logins 50 --warm-up 0 --repeat 1     # a quick look
 
-The last table shows each figure beside its goal:
+The last table compares the measured values with goals:
 - *TLS*: the rate of HMB divided by the rate of Kafka 4.3.0 in the same round, for producers and consumers.
 - *login*: the processor time that HMB's broker needs for one connection with a login over SCRAM-SHA-256.
-- *1,000 ACLs*: the lost part of the throughput, and the additional processor time for a record. On a machine that is
-  busy with other work, trust the processor time more than the throughput.
+- *1,000 ACLs*: the loss of throughput and the additional processor time in percent, compared with a broker
+  without ACLs. On a machine that is busy with other work, trust the processor time more than the throughput.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class TlsClient(ABC):
 
     @abstractmethod
     def produce(self, broker: SecuredBroker, workload: Workload) -> dict[str, float]:
-        """Send the records of a workload to the topic TOPIC, and return the figures of the run."""
+        """Send the records of a workload to the topic TOPIC, and return the measured values: name -> value."""
 
     @abstractmethod
     def consume(self, broker: SecuredBroker, records: int) -> dict[str, float]:

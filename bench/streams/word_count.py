@@ -7,18 +7,19 @@ The arguments are the name of a stream processor, the address of a broker, and t
 Each record contains one word. The stream processor counts these words. At the end, the program prints one line
 of JSON with two numbers: the seconds that the stream processor took, and the number of words that it counted.
 
-A stream processor runs in one process, unless its line in this list says otherwise:
-    hailstorm                           threads; a snapshot every second; a combiner, which adds up the counts
-                                        of each word in a batch before it sends them
-    hailstorm-no-snapshots              like `hailstorm`, but with only one snapshot at the end
+The next list describes the stream processors. Without worker processes, a stream processor runs in one process:
+    hailstorm                           threads, a snapshot every second, and a combiner; before Hailstorm sends
+                                        a batch, the combiner merges equal words into one row with their count
+    hailstorm-no-snapshots              like `hailstorm`, but the only snapshot is at the end
     hailstorm-no-combiner               like `hailstorm`, but without the combiner
     hailstorm-1-process                 like `hailstorm`, but with one worker process instead of threads
     hailstorm-2-processes               like `hailstorm`, but with two worker processes instead of threads
     hailstorm-2-processes-no-combiner   like `hailstorm-2-processes`, but without the combiner
     hailstorm-2-processes-killed        two worker processes, and a snapshot every 0.1 s; the program kills one
-                                        worker, and also prints the seconds until Hailstorm has recovered
+                                        worker, and prints the seconds until Hailstorm has recovered
     bytewax                             bytewax, without recovery after a crash
-    quixstreams                         quixstreams, with a changelog topic; each word counts at least once
+    quixstreams                         quixstreams, with a changelog topic; after a crash, it can count a word
+                                        twice
 
 In Hailstorm, spouts read the topic. In this benchmark, a spout reads up to 10,000 records at once, which is more than
 the default. With such large reads, the first results appear later, but this benchmark needs only the final results.

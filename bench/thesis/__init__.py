@@ -3,9 +3,10 @@
 The thesis of 2015 describes a broker and a producer for Kafka's protocol, written in Haskell. Its chapter 10 compares
 both programs with Apache Kafka 0.8.2.0.
 
-The first benchmark sends messages of one size in batches of five sizes. The second benchmark sends messages of five
-sizes in batches of one size. Together, the two benchmarks have ten combinations of sizes, called *cells*. Each cell is
-measured in four *scenarios*. A scenario is a producer and a broker:
+The first benchmark measures five batch sizes with messages of 100 B. The second benchmark measures five
+message sizes with a batch size of 12,800 B. Together, the two benchmarks have ten combinations of a message
+size and a batch size, called *cells*. Each cell is measured in four *scenarios*. A scenario is a producer
+and a broker:
     1   Kafka's producer -> Kafka's broker    the reference
     2   Kafka's producer -> HMB's broker
     3   HMB's producer   -> Kafka's broker

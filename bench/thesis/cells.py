@@ -1,6 +1,7 @@
 """The ten workloads of the benchmarks in a bachelor thesis, with the rates that the thesis measured.
 
-The thesis describes a broker in Haskell. The tables 10.3 and 10.5 of the thesis contain the rates.
+The thesis is about a broker in Haskell. The tables 10.3 and 10.5 of the thesis show how many MB/s a
+producer sent to a broker. This module contains the rates from both tables.
 
 A cell is a combination of a message size and a batch size. The batch size benchmark sends messages of 100 B in batches
 of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both benchmarks use

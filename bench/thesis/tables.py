@@ -9,8 +9,9 @@ In scenario 4, the producer and the broker come from HMB.
 For each of the scenarios 2 to 4, the tables show a *ratio*: the rate of the scenario divided by the rate of
 scenario 1. Both rates come from the same round.
 
-For each release of Kafka, a table shows the ratios. In scenarios 1 to 3, Kafka's programs come from this
-release. Scenario 4 contains no program of Kafka, so its rate is compared with scenario 1 in each table.
+Each release of Kafka has its own table of ratios: each scenario's rate divided by the rate of scenario 1.
+In scenarios 1 to 3, Kafka's programs come from this release. Scenario 4 uses only HMB, so its rates are the
+same in every table.
 
 The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
 that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one
@@ -129,7 +130,7 @@ def goals(samples: Sequence[Sample]) -> list[Table]:
 
 
 def of_the_thesis() -> list[Table]:
-    """Return the tables 10.3 and 10.5 of the thesis, with rates in MB/s on the wire."""
+    """Return the tables 10.3 and 10.5 of the thesis. Their rates (MB/s) count all bytes of each message."""
     heading = ["", "1: Kafka -> Kafka", "2: Kafka -> HMB", "3: HMB -> Kafka", "4: HMB -> HMB", "2 over 1", "3 over 1"]
     return [
         Table(
@@ -150,11 +151,11 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Return a dict of measured runs: workload (`Cell`) -> number of a scenario -> the runs.
+    """Return measured runs, grouped by workload (`Cell`), and for each workload by scenario (1 to 4).
 
-    A scenario is a pair of a producer and a broker, each from Kafka or from HMB. The result contains only the runs
-    with the Kafka release `generation`, and the runs of scenario 4. Scenario 4 uses only HMB, so its runs belong to
-    no release of Kafka.
+    Scenarios 1 to 3 use Kafka's producer, Kafka's broker, or both. For these scenarios, the result contains
+    only runs with the Kafka release `generation`, for example 4.3.0. Scenario 4 uses only HMB, so the result
+    contains all runs of scenario 4.
     """
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {

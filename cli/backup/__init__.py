@@ -23,8 +23,9 @@ For a share group, a backup contains only the start offset of each partition. Fo
 20, and the group has already processed the record at offset 22. The backup does not show that this record is
 processed.
 
-After a restore, the share group therefore receives the record at offset 22 again. `hmb restore` does not mark
-the record as processed. In Kafka, only brokers send the request for this purpose, WriteShareGroupState.
+If a share group has processed records above its start offset, the group receives these records again after
+a restore. `hmb restore` does not mark the records as processed. In Kafka, the request WriteShareGroupState
+stores which records are processed. Only brokers send this request.
 
 `hmb backup` first writes to a path that ends in `.incomplete`. The command writes SHA256SUMS last, and then renames the
 path. A backup that was interrupted therefore never looks like a complete backup.

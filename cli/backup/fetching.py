@@ -45,10 +45,10 @@ def batches(brokers: Brokers, partition: TopicPartition, start: int, end: int) -
 
 
 def _new_start(brokers: Brokers, partition: TopicPartition, position: int, error: KafkaError) -> int:
-    """Return the offset at which the backup continues after a Fetch request for `position` has failed with `error`.
+    """Return the offset at which the backup continues after a failed Fetch request for `position`.
 
-    If the broker has deleted the records at `position` since the backup began, this offset is the new log start
-    offset. If the request has failed for another reason, the function raises `error`.
+    If the broker has deleted the record at `position`, the backup continues at the first offset that is still
+    in the log. If the request has failed for another reason, the function raises `error`.
     """
     if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
         raise error

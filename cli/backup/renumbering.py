@@ -10,8 +10,8 @@ A client cannot send every batch exactly as it is stored in a log. This module t
 - It encodes a batch again if the broker has set the batch's timestamp (log append time) or its delete horizon. A client
   is not allowed to send such a batch. In the new batch, each record has its own timestamp.
 
-Some batches do not need a new encoding. `hmb restore` sends the records of these batches as the same bytes, so
-compressed records stay compressed.
+If a batch does not need a new encoding, `hmb restore` sends the bytes of its records exactly as the backup
+contains them. Compressed records stay compressed.
 
 For example, a partition has the records 0 to 9 of a transaction, a transaction marker at offset 10, and the records 11
 to 19. The marker is left out, so the new offsets are 0 to 9 and 10 to 18.

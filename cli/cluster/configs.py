@@ -54,9 +54,10 @@ def command() -> None:
 
 
 def entity_options(run: Callable[..., None]) -> Callable[..., None]:
-    """Add to a command the options that name an entity: a topic, a broker, or another thing with settings.
+    """Add options such as --topic to a command.
 
-    `resource_of` reads the values of these options.
+    With these options, a user names a topic, a broker, or another thing with settings. `resource_of` reads the
+    options.
     """
     for option in reversed(
         (

@@ -11,8 +11,8 @@ topic weather to 0:
 This command executes the plan:
     hmb groups reset readers --from-file plan.csv --execute
 
-Kafka's tool kafka-consumer-groups can also read and write a file with a plan. Each line of the file is
-`topic,partition,offset`.
+`hmb groups reset` and Kafka's tool kafka-consumer-groups use the same file format for new offsets. Each
+line is `topic,partition,offset`.
 
 A consumer group has committed offsets. A share group has no committed offsets. It has a start offset in each partition,
 and `hmb groups reset` sets this offset instead. The options --to-current and --shift-by start from the committed

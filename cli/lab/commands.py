@@ -179,9 +179,10 @@ def _check(found: Workspace, exercise: Exercise) -> list[Result]:
 
 
 def _show_error(result: Result, first: int, number: int) -> None:
-    """Show why requirement `number` fails, and the last lines that the student's code (the answer) has printed.
+    """Show why requirement `number` fails, and the last lines that the student's code has printed.
 
-    `first` is the first requirement with the same error. The error is shown in full only for this requirement.
+    `first` is the number of the first requirement with the same error. If `first` is lower than `number`, the
+    output names requirement `first` instead of repeating the error.
     """
     error = result.error or "" if first == number else f"the same error as for requirement {first}"
     click.echo("      " + error.replace("\n", "\n      "))

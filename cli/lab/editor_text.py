@@ -31,10 +31,10 @@ def editor_text(page: str) -> str:
 
 
 def _answers_last(text: str) -> str:
-    """Move each folded text of the page, for example an answer, to a section at the end of the page.
+    """Move the hidden texts of a page, such as answers, to a section at the end of the page.
 
-    In this section, each text gets a heading. For example, the heading of the answer to question 2 is "Question 2".
-    At the old place of the text, a sentence names this heading.
+    In a browser, an answer is hidden until the reader opens it. The function gives the answer to question 2 the
+    heading "Question 2". At the old place of the answer, a sentence contains this heading.
     """
     answers = ["\n## Answers\n"]
 

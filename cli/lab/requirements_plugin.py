@@ -56,9 +56,9 @@ SHORT = reprlib.Repr()  # shows long arguments with `...` in the middle
 SHORT.maxstring = SHORT.maxother = 60
 SHORT.maxlist = SHORT.maxdict = 8
 STARTING_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
-# Python reports an audit event when a program calls one of these functions, which change files. The event contains the
-# arguments of the call. The numbers are the positions of the arguments that name the changed files. For example,
-# os.rename changes the files that arguments 0 and 1 name.
+# These functions change files. Python reports each call as an audit event with the arguments of the call. Each number
+# is the index of an argument: the path of a changed file. For example, os.rename("a", "b") removes the path "a"
+# (argument 0) and creates the path "b" (argument 1).
 WRITING_EVENTS = {
     "os.remove": (0,), "os.rename": (0, 1), "os.rmdir": (0,), "os.mkdir": (0,), "os.truncate": (0,), "os.link": (1,),
     "os.symlink": (1,), "os.chmod": (0,), "os.chown": (0,), "shutil.rmtree": (0,),
@@ -201,15 +201,16 @@ def place(error: BaseException) -> str:
 def failed_call(error: BaseException) -> str:
     """Return the beginning of an error message, for example `lookup([(9, 100)], 8) raises `.
 
-    A check is a test that calls functions in a student's answer. `error` is an exception that occurred during a
-    check.
+    A check is a test that calls the functions of a student's answer. `error` is an exception that ended a check.
 
-    - If the student's code raised the exception, the text contains the call from the check to the student's
-      function. In the example above, the check called the student's function `lookup`.
-    - If the check's own code raised the exception, the text contains the failed expression of the check. For
-      example, the student's function returned None, and the check used None as a list.
-    - If the traceback contains no line of the check, the text is empty. It is also empty if the check ran the
-      student's code without a call, for example in `a + b`.
+    - If the student's code raised the exception, the text contains the check's call of the student's function. In
+      the example above, this function is `lookup`.
+
+    - If the check's own code raised the exception, the text contains the failed expression. For example, the
+      student's function returned None, and the expression `found[0]` in the check failed.
+
+    - Otherwise, the text is empty. For example, the student's class defines the operator `+`, and the expression
+      `a + b` in the check failed. This expression contains no call.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]

@@ -81,9 +81,10 @@ class Workspace:
     def summary(self, exercise: Exercise = FIRST) -> str:
         """Return the student's progress in an exercise as a short text, such as `passed 2026-11-25`.
 
-        Before the exercise has passed, the text contains the newest result, such as `3 of 5 requirements`. Before the
-        first check, it is `started` or `not started`. After an exercise has passed, it stays passed, even if a later
-        check fails.
+        The date is the day on which the student passed the exercise. A later failed check does not change the text.
+
+        Until the student passes, the text contains the newest result, such as `3 of 5 requirements`. Before any check,
+        the text is `started` or `not started`.
         """
         checks = self.state.checks_of(exercise)
         if not checks:

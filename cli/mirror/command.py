@@ -64,15 +64,15 @@ def aliases(text: str) -> Aliases:
 )
 @json_option
 def command(**options: Any) -> None:
-    """Copy topics from one cluster to another one: records, settings, partitions, and the offsets of groups.
+    """Copy topics from one cluster to another: records, settings, partitions, and the offsets of groups.
 
     Without --once, the mirror copies new records and new topics until Ctrl-C. You can stop the mirror at any time.
-    After the next start, it continues where it stopped. The records keep their partitions, keys, values, headers
-    and timestamps.
+    After the next start, it continues where it stopped.
 
-    The records of a partition also keep their offsets under four conditions. At the source, the partition starts at
-    offset 0 and has no gaps. At the target, the partition is empty. The option --transactions is not used.
-    Otherwise, the mirror translates the committed offsets of groups.
+    The copied records keep their partitions, keys, values, headers and timestamps. They also keep their offsets if the
+    source partition starts at offset 0 and has no gaps, and the target partition is empty before the first start. If
+    you use --transactions, or if one of these conditions is false, the records get other offsets. The mirror then
+    translates the committed offsets of groups.
     """
     from rich.console import Console
 

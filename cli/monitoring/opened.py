@@ -27,9 +27,9 @@ class OpenedView(NamedTuple):
     rows: Callable[[Any], list[Row]]
     keys: Sequence[str]  # columns that identify a row
     sorted_by: str
-    # A name for the data that the table shows, for example "segments". If the broker's state lists this name under
-    # "missing", the broker does not report the data. The table then shows the reason that the state contains, instead
-    # of rows. The value "" means that no data can be missing.
+    # The name of the data in the table, for example "segments". If the broker does not report these data,
+    # state["missing"] maps the name to the reason, and the heading of the table shows the reason. The value "" means
+    # that the data are never missing.
     missing: str = ""
     empty: str = ""  # the text in place of the rows, if no row exists
 

@@ -56,7 +56,7 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True)
 class StateSource:
-    """The source of a broker's state: a URL, a data directory with the URL, or the broker's APIs."""
+    """The source of a broker's state: a URL, a data directory that contains a URL, or the broker's APIs."""
 
     state_url: str | None
     data_dir: str | None
@@ -194,11 +194,11 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 def fetch_state(url: str, seconds: int = 0) -> State:
     """Fetch the state of a broker from the address `url`. Raises CliError if the state cannot be fetched.
 
-    If `seconds` is not 0, the function also fetches the slowest requests that the broker has already recorded. If
-    only this part fails, `state["missing"]` contains the reason.
+    If `seconds` is 60, the broker records its requests for at least the next 60 seconds. A number above 600 counts
+    as 600. A later call can fetch the slowest recorded requests.
 
-    The broker then records requests for at least `seconds` more seconds. A number above 600 counts as 600. A later
-    call can fetch these requests.
+    If `seconds` is not 0, this call also fetches the slowest requests that the broker has already recorded. If only
+    this part fails, `state["missing"]` contains the reason.
     """
     state: State = _get_json(url)
     if seconds:

@@ -7,12 +7,12 @@ To find a trend, this module compares each sample of the lag with each later sam
 a sum if the later lag is greater, and subtracts 1 if the later lag is smaller. Among the lags 3, 0, 7, 2, 5, six pairs
 grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing pairs, so the sum is 10.
 
-If the lag is steady, its samples are in random order. The sum is then near 0, but rarely exactly 0. For five
-samples in random order, the standard deviation of the sum is 4.1.
+With a steady lag, chance decides whether a later sample is greater (+1) or smaller (-1) than an earlier one.
+The sum over all pairs is then near 0. For five samples, the standard deviation of the sum is 4.1.
 
-For five samples, the limit of the module is 8.2, which is two standard deviations. If the sum is greater than
-8.2, the lag is *growing*. If the sum is less than -8.2, the lag is *shrinking*. For example, the sum 2 means a
-steady lag, and the sum 10 means a growing lag.
+Each pair of samples adds 1 to the sum if the lag grows, and -1 if the lag shrinks. For five samples, the lag is
+*growing* if the sum is greater than 8.2, which is two standard deviations. The lag is *shrinking* if the sum is
+less than -8.2. Otherwise, the lag is steady.
 
 The comparison of each sample with each later sample is called the Mann-Kendall test. This statistical test
 counts how many pairs grow and how many shrink. If there are fewer than five samples, the module does not run
@@ -70,7 +70,7 @@ def trend_of(lags: Sequence[Sequence[int]]) -> LagTrend | None:
 
 
 def bars(lags: Sequence[Sequence[int]]) -> str:
-    """Draw the lags as one character for each sample. The greatest lag has the highest bar."""
+    """Return a text with one bar for each sample `[time, lag]`. The greatest lag has the highest bar."""
     greatest = max((lag for _, lag in lags), default=0)
     return "".join(BARS[lag * (len(BARS) - 1) // greatest if greatest else 0] for _, lag in lags)
 
@@ -82,10 +82,10 @@ class LagSamples:
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT)  # time, and the lag of each group
 
     def complete(self, state: State) -> None:
-        """Add the stored samples to each group in `state` that has no samples of its lag.
+        """If the broker reports no lag samples for a group in `state`, add this object's samples to the group.
 
-        Then store the current lags of all groups as a new sample, unless the newest sample is less than ten seconds
-        old.
+        Then store the current lag of each group as a new sample. If the newest stored sample is less than ten seconds
+        old, store nothing.
         """
         for group in state["groups"]:
             name = group["group_id"]

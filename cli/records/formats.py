@@ -12,11 +12,11 @@ In a format, a modifier in braces after a letter changes how the field is printe
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} prints 64 bits as hexadecimal digits; also {hex32}, {hex16}, {hex8}, {hex4}
                     %o{big64} prints 64 bits as 8 bytes, big-endian; also {big32}, {big16}, {big8}
-                    %o{little64} prints them little-endian; also {little32}, {little16}, {little8}
-                    %o{byte} prints the lowest byte, %o{bool} prints true or false, %o{ascii} prints decimal digits
-    timestamps      %d{strftime[%F %T]} prints date and time in UTC. The brackets can also be {}, (), ## or [[]]:
-                    %d{strftime{[%F]}} prints the date between [ and ].
-    headers         %h{ %k=%v{hex} }: a format of its own for each header
+                    %o{little64} prints 8 bytes, little-endian; also {little32}, {little16}, {little8}
+                    %o{byte} prints the lowest byte, %o{bool} true or false, and %o{ascii} decimal digits
+    timestamps      %d{strftime[%F %T]} prints the date and time in UTC, such as 2026-11-25 12:00:00.
+                    (%F), {%F}, #%F# and [[%F]] mean the same as [%F]. %d{strftime([%F])} prints [2026-11-25].
+    headers         %h{ %k=%v{hex} } prints each header in the format between the outer braces.
 
 The letter %T has different meanings in kcat and rpk. In kcat and in `hmb consume`, %T is the timestamp of the
 record. In rpk, %T is the length of the topic's name.

@@ -13,9 +13,9 @@ value and headers:
             ignore.error    If a separator is missing in a line, the line is a value. Without ignore.error, such a
                             line is an error.
 
-A parser (`Parse`) is a function that converts a line to a `LineRecord`. If the user sets no option or property that
-divides lines, `hmb produce` needs no parser: each whole line is the value of a record. In this case, the function
-`kcat_line` returns None. The module `record_json` contains the parser for JSON.
+A parser (`Parse`) converts a line of input to a `LineRecord`. If the user sets none of the options -K, -Z, -k,
+--property and --json, each whole line is the value of a record. `hmb produce` then needs no parser, and the
+function `kcat_line` returns None. The module `record_json` contains the parser for JSON.
 """
 
 from __future__ import annotations
@@ -122,10 +122,11 @@ class KafkaLine:
         return None if text == self._texts["null.marker"] else text
 
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
-        """Split a text at a separator. Return the two parts.
+        """Split a text at a separator, and return the two parts.
 
-        The text `name` is the separator's property, for example "key.separator". If the separator is missing in the
-        text, raise ValueError. But if the property ignore.error is true, return None and the whole text.
+        For example, if `name` is "key.separator", the separator is the value of the property key.separator. If the text
+        does not contain the separator, raise ValueError. But if the property ignore.error is true, return None and the
+        whole text.
         """
         separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)

@@ -49,11 +49,13 @@ TICK = 0.1  # seconds; with --rate, the command sends the records of each tick t
 @click.command(cls=GroupedCommand)
 @produce_options
 def command(**given: Any) -> None:
-    """Send each line of standard input to TOPIC as a record. With FILES, send each file (with -l: each line).
+    """Send each line of standard input to TOPIC as a record. With FILES, send each file as one record.
 
-    The value of a record is the text of one line, without the newline at the end. With --json, each line contains a
-    JSON object. The object has a value, and optionally key, headers, timestamp and partition. The command ends at
-    the first record that cannot be delivered.
+    With FILES and -l, send each line of the files as a record. The value is the line without its newline.
+
+    With --json, each line is a JSON object with a value, and optionally key, headers, timestamp and partition.
+
+    The command ends at the first record that cannot be delivered.
     """
     options = ProduceOptions(**given)
     topic, files = options.topic_and_files()

@@ -190,5 +190,5 @@ OPTIONS: list[Callable[[Any], Any]] = [
 
 
 def produce_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all options to a command that takes the fields of `ProduceOptions`."""
+    """Add all options of `hmb produce` to the function that runs the command."""
     return with_options(command, OPTIONS)

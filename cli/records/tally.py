@@ -80,17 +80,20 @@ class Tally:
         error: BaseException | None = None,
         caused_elsewhere: bool = False,
     ) -> None:
-        """Count the records of a chunk that was delivered or has failed.
+        """Count the records of a chunk as delivered or lost.
 
         - `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered.
-        - `error` is the error that the producer has reported for the chunk, or None.
-        - `invalid` is the index of the record that has caused the error. If the broker does not name this record,
-          `invalid` is the index of another lost record.
-        - `caused_elsewhere` is true if a record of another chunk has caused the error.
 
-        For example, the producer puts records of the chunks A and B into one batch, and a record of A is invalid.
-        The broker refuses the whole batch, so records of B are lost too. For B, the caller sets `caused_elsewhere`.
-        The tally reports the error of A, even if it learns the error of B first.
+        - `error` is the error that the producer has reported for the chunk, or None.
+
+        - `invalid` is the index of the record that the broker has reported as invalid. If the broker has reported no
+          invalid record in this chunk, `invalid` is the index of any lost record.
+
+        - `caused_elsewhere` is true if an invalid record of another chunk has caused the error.
+
+        For example, a batch contains records of the chunks A and B, and a record of A is invalid. The broker refuses
+        the whole batch. For B, the caller sets `caused_elsewhere`. The `Tally` keeps the error of A, even if the caller
+        reports the error of B first.
         """
         with self._changed:
             del self._in_flight[chunk]

@@ -47,7 +47,7 @@ CONSUMER = {Kind.TOPIC: (Op.READ, Op.DESCRIBE), Kind.GROUP: (Op.READ,)}
 
 
 class NamedResource(NamedTuple):
-    """A resource that the command line names."""
+    """A resource, for example the topic `orders`."""
 
     type: AclResourceType
     name: str

@@ -91,9 +91,10 @@ def admin_settings() -> Mapping[str, Setting]:
 
 
 def security_settings() -> Mapping[str, Setting]:
-    """Return the settings of TLS and SASL, and `bootstrap.servers`: Kafka's name -> setting.
+    """Return the settings of TLS and SASL, and the setting `bootstrap.servers`.
 
-    A command with `@client_options(security_settings)` accepts no other settings.
+    The keys of the result are Kafka's names. A command with `@client_options(security_settings)` ignores all other
+    settings.
     """
     from hmb.client.settings import COMMON, SECURITY
 

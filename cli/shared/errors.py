@@ -10,10 +10,12 @@ what to do. These are the exit codes:
     5    damage: a file or a record is damaged
     130  interrupted by Ctrl-C
 
-If a user can cause or repair an error, `report` prints one line for it. For any other exception, Python prints
-a traceback and a note that `report` has added. The note says that the error is a bug in HMB if the user's own
-code has not raised it. For example, `hmb hailstorm` runs code of the user. An OSError gets no note, because its
-cause can be outside of HMB, for example a full disk.
+`report` prints one line for an error that a user can cause or repair. For any other exception, Python prints a
+traceback.
+
+An unexpected exception can come from HMB, or from the user's own code that `hmb hailstorm` runs. `report`
+therefore adds a note: "If your own code has not raised this error, this is a bug in HMB". An OSError gets no
+note, because its cause can be outside of HMB, for example a full disk.
 """
 
 from __future__ import annotations
@@ -45,14 +47,11 @@ class CliError(Exception):
 def report(error: Exception) -> int | None:
     """Print one line for an error that a user can cause or repair, and return the exit code.
 
-    For any other error, print nothing and return None. The caller then raises the error again, so that Python
-    prints a traceback.
+    For any other error, return None. The caller then raises the error again, so that Python prints a traceback.
+    Below the traceback, Python prints a note that `report` has added: "If your own code has not raised this error,
+    this is a bug in HMB".
 
-    Before `report` returns None, it adds a note to the error, and Python prints the note after the traceback. The
-    note begins with the words "If your own code has not raised this error". In this case, the error is a bug in
-    HMB.
-
-    `report` adds no note to an OSError, because its cause can be outside HMB, for example a full disk.
+    An OSError gets no note, because its cause can be outside HMB, for example a full disk.
     """
     known = _explain(error)
     if known is None:

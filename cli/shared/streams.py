@@ -83,9 +83,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # `os.open` returns the smallest descriptor that is free. The descriptor `number` is free because its stream
-            # is closed. All smaller descriptors are in use, because the loop has already opened them if they were
-            # closed.
+            # `os.open` returns the smallest free descriptor. For example, descriptors 0 and 1 are closed. The loop
+            # first opens /dev/null for descriptor 0. The next call of `os.open` therefore returns 1.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

@@ -282,7 +282,7 @@ def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> 
 
 
 def _are_records(data: memoryview) -> bool:
-    """Return whether the data begins with a complete record batch, or a complete old message, and its CRC is right."""
+    """Return whether the data begins with complete, undamaged records (a batch, or a message v0 or v1)."""
     from hmb.protocol.errors import KafkaError
     from hmb.records import parse_batch
 

@@ -129,7 +129,10 @@ class _FrameStream(ABC):
         return b"".join(out)
 
     def rest(self) -> bytes:
-        """Return the bytes of an incomplete frame that were not passed on yet. Called when the connection has ended."""
+        """Return the bytes that the stream has received but has not passed on.
+
+        The proxy calls this method when no more bytes can arrive.
+        """
         return bytes(self._kept) if self._is_held or not self._left else b""
 
     def _has_bad_size(self) -> bool:
@@ -190,16 +193,14 @@ class _FrameStream(ABC):
 
     @abstractmethod
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a frame after its last byte has arrived, and return its bytes.
+        """Show a complete frame, and return its bytes.
 
-        `wire` contains the bytes of the frame. If the frame has more than MAX_KEPT bytes, `wire` contains only its
-        first MAX_KEPT bytes.
+        `wire` contains the bytes of the frame, but at most the first MAX_KEPT bytes.
 
-        If `_is_held` is true, the frame is a response that contains addresses of brokers. This method may change the
-        addresses in the returned bytes, and the stream passes on the returned bytes.
+        If `_is_held` is true, the stream has not passed on the frame yet, and will pass on the returned bytes. The
+        method may replace addresses of brokers in the returned bytes.
 
-        The stream passes on any other frame without waiting for its end. It ignores the bytes that this method returns
-        for such a frame.
+        If `_is_held` is false, the stream has already passed on the frame, and ignores the returned bytes.
         """
 
 

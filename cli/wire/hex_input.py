@@ -47,8 +47,9 @@ class HalfByte(HexError):
 def read_bytes(data: bytes) -> list[bytes]:
     """Decode the input `data` (hexadecimal digits, a hex dump or binary data), and return its bytes.
 
-    A hex dump can contain several blocks of bytes. Each block is one item of the returned list, but the contents of
-    TCP packets are joined (`_tcp_streams`). Binary data is returned unchanged, as the only item.
+    A hex dump can contain several blocks of bytes, and each block becomes one item of the list. If the blocks are
+    TCP packets, `_tcp_streams` joins the contents of consecutive packets from the same sender into one item. Any
+    other input is one item.
 
     Raises HexError if the input is text but contains neither valid digits nor a valid dump.
     """

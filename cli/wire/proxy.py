@@ -14,9 +14,9 @@ A response can contain the addresses of brokers. If a client connected to these 
 not pass through the proxy. The proxy therefore opens a listener for each broker, on the next free port. In the
 response, it replaces the broker's address by the address of the listener (`readdressing`).
 
-The first listener of the proxy connects clients to the address that the user has typed. If the cluster has only
-one broker, this address must be the address of that broker. The proxy then uses its first listener for it, even
-if the response contains another address, for example 127.0.0.1 instead of `localhost`.
+The first listener of the proxy connects clients to the address that the user has typed, for example
+`localhost:9092`. A response can contain another address, for example 127.0.0.1:9092. If the cluster has only
+one broker, both addresses lead to this broker, so the proxy opens no second listener.
 """
 
 from __future__ import annotations
@@ -278,12 +278,11 @@ def _connect(servers: Sequence[Address]) -> tuple[socket.socket, Address]:
 
 
 def _pump(source: Wire, target: Wire, stream: RequestStream | ResponseStream) -> None:
-    """Receive bytes from `source`, pass them to `stream`, and send the bytes that it returns to `target`.
+    """Receive bytes from `source`, let `stream` process them, and send the result to `target`.
 
     When `source` sends no more bytes, the function closes the sending direction of the connection to `target`.
 
-    If `target` has already closed its connection, the function closes the connection to `source`, because nobody
-    can receive the bytes of `source` any more.
+    If `target` accepts no more bytes, the function closes the connection to `source`.
     """
     try:
         while data := _received(source):

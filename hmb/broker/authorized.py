@@ -4,13 +4,13 @@ A response can contain a number that shows the client's permitted operations. Fo
 one number for each topic. Each bit of the number stands for one operation, and is 1 if the client may perform this
 operation.
 
-This module defines three numbers: one for topics, one for groups and one for the cluster. For example, in the number
-for topics, the bit of every operation on topics is 1. A handler writes one of the numbers into its response, without
-checking any ACLs.
+This module defines three numbers that permit all operations: TOPIC_OPERATIONS, GROUP_OPERATIONS and
+CLUSTER_OPERATIONS. A handler writes one of these numbers into its response. If the broker has ACLs, another
+function then sets the bits of the forbidden operations in the number to 0.
 
-A broker without an authorizer sends this number unchanged, because every client may perform every operation. In a
-broker with an authorizer, a function called a *guard* (security/acls/guards.py) checks the ACLs. The guard sets the
-bits of the forbidden operations to 0.
+Without an authorizer, every client may perform every operation, and the response of a handler stays unchanged.
+With an authorizer, a *guard* (a function in security/acls/guards.py) checks the ACLs, and removes the forbidden
+operations from the response.
 """
 
 from hmb.protocol.enums import AclOperation

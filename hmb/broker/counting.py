@@ -124,10 +124,10 @@ def _has_error(structs: Sequence[Any], fields: ErrorFields) -> bool:
 
 
 def error_fields(struct: type[Struct]) -> ErrorFields:
-    """Return which structs in a message have the field `error_code`.
+    """Return which parts of a message have the field `error_code`.
 
-    `struct` is the class of the whole message, or of a part. The function also looks at the items of all its
-    arrays.
+    `struct` is the class of a message, or of an array's items. The function calls itself for each array in
+    `struct`.
     """
     items = {name: field.item.struct for name, field in struct.fields.items() if field.item and field.item.struct}
     arrays = [(name, error_fields(item)) for name, item in items.items()]

@@ -68,8 +68,8 @@ Key = tuple[TopicKey, int]  # topic and partition number
 class CachedPartition:
     """A partition that a client fetches.
 
-    The fields contain the newest values from the client, such as the fetch offset, and the offsets in the newest
-    response.
+    `high_watermark` and `log_start_offset` come from the broker's newest response. The other fields contain the
+    newest values from the client.
     """
 
     topic_key: TopicKey
@@ -209,16 +209,16 @@ class FetchSessions:
     # `_lock` guards the fields below, and the epoch and the list of partitions of each session. A thread that holds
     # `_lock` takes no other lock.
     #
-    # A thread that handles a Fetch request uses the partitions of the session without holding `_lock`. It reads them,
-    # and sets the field `topic` of each partition. Most clients wait for the response to a request before they send the
-    # next request of the session. The requests of such a session never run at the same time, so the partitions do not
-    # require a lock.
+    # A thread that handles a Fetch request reads the partitions of the session, and sets the field `topic` of each
+    # partition. The thread does this without `_lock`. If the client waits for each response before it sends the next
+    # request of the session, only one thread at a time uses these partitions, and they require no lock. `store_offsets`
+    # detects a client that does not wait.
     #
-    # Other clients do not wait. If a client sends request B before it has received the response to request A, two
-    # threads use the partitions at the same time, and the response to A can be wrong. The broker therefore answers A
-    # with an error. Each request increases the epoch of its session. If the epoch has changed since request A,
-    # `store_offsets` returns False, and the broker sends the error. `store_offsets` holds `_lock` while it compares the
-    # epochs.
+    # A client can send request B before it has received the response to request A. Two threads then use the partitions
+    # of the session at the same time, and the response to A can be wrong.
+    # Each request increases the epoch of its session. Before the broker responds to A, `store_offsets` takes `_lock`
+    # and checks this epoch. If the epoch of the session has changed since request A, the broker answers A with an
+    # error.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end of this dictionary, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)
@@ -314,13 +314,13 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
-        """Store the offsets of a response in the session, and return True. Return False if a newer request exists.
+        """Store the offsets of a response in the session. Return False if the response may be wrong.
 
-        `news` contains the partitions of the response. The method moves each partition with records to the end of the
-        session's order.
+        `epoch` is the epoch that the client's next request must have. If the session has another epoch, the client has
+        already sent this request. The response may then be wrong, so the method stores nothing.
 
-        `epoch` is the epoch that the client's next request must have. If the client has already sent its next request,
-        the epoch of the session has changed. The response may then be wrong, so the method stores nothing.
+        `news` contains the partitions of the response. The method moves each partition with records to the end of
+        `session.partitions`. The next response then begins with other partitions.
         """
         with self._lock:
             if session.epoch != epoch:

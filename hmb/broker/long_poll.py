@@ -32,18 +32,17 @@ class Poll(Protocol):
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether the response can be sent, because it contains enough records or an error."""
+        """True if the response is ready: it contains enough records, or it contains an error."""
 
     @property
     def watched(self) -> Iterable[Watchers]:
-        """The sets of watchers to which the thread of a waiting request must add its own watcher.
+        """The objects that can wake the thread of a waiting request, for example after an append to a log.
 
-        A watcher stands for a thread that waits. For example, each log has a set of watchers. After an append, the log
-        wakes the threads of all watchers in this set.
+        The thread must register in each of these `Watchers` objects. For example, each log has a `Watchers` object. An
+        append to the log wakes all threads that are registered in this object.
 
-        Each call of the method `collect` can add sets to this property. For example, a share-partition has a set of
-        watchers, but exists only after the share coordinator has loaded its state. The next call of `collect` finds the
-        share-partition, and adds this set.
+        Each call of the method `collect` can add objects. For example, a share-partition is not available until its
+        state is loaded. The next call of `collect` finds the share-partition, and adds its `Watchers` object.
         """
 
     def collect(self) -> None:

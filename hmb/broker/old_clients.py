@@ -110,16 +110,18 @@ class ConvertedRecords:
 def converted(
     found: FetchDataInfo, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
-    """Return the messages from `offset` on for an old client, in the format `magic` (0 or 1).
+    """Return the messages that an old client gets when it fetches `offset`.
 
-    `found` is the result of a read at `offset` in `log`. The function converts the batches in `found`. If they
-    contain no message for the client, for example only transaction markers, it reads further in `log`. If the log
-    contains no message at or after `offset`, the result is empty.
+    The number `magic` (0 or 1) is the newest message format that the client can decode. `found` is the result of a
+    read at `offset` in `log`.
+
+    If `found` contains no message for the client, for example only transaction markers, the function reads further
+    in `log`. If it finds no message before the end of `log`, the result is empty.
 
     All messages together have at most `max_bytes` bytes. Only the first message can be larger.
 
-    If a batch or a record cannot be converted, the result ends before it. If there is no message before it, the
-    function raises KafkaError:
+    The function stops at the first batch or record that it cannot convert. If it has found no message before that,
+    it raises KafkaError:
 
     - CORRUPT_MESSAGE if the batch is damaged
     - MESSAGE_TOO_LARGE if the batch has more than `limit` bytes after decompression

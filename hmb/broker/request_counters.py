@@ -27,7 +27,7 @@ from hmb.protocol.api_keys import ApiKey
 BUCKETS_PER_DOUBLING = 4
 BUCKETS = 26 * BUCKETS_PER_DOUBLING
 US = 1_000_000
-# The end of each bucket in seconds: 1 us, 1.19 us, 1.41 us, and so on. The last bucket has no end.
+# The ends of the buckets, in seconds: 0.000001 (1 us), 0.00000119 (1.19 us), and so on. The last bucket has no end.
 BUCKET_ENDS = [2 ** (bucket / BUCKETS_PER_DOUBLING) / US for bucket in range(BUCKETS - 1)]
 
 

@@ -14,9 +14,9 @@ sides support (KIP-35):
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection. The client then uses
 the versions of Kafka 0.9 if the broker answers a ListGroups request, and otherwise those of Kafka 0.8.2.
 
-If a broker closes the connection after ApiVersions, it can be older than Kafka 0.10, or it is shutting down. The
-client must not use old versions with a newer broker, because in Kafka 0.9, records have no timestamps and headers.
-The client uses the versions of Kafka 0.9 or 0.8.2 only if three conditions hold:
+A broker can close the connection after an ApiVersions request for two reasons: the broker is older than Kafka
+0.10, or it is shutting down. Only an old broker needs the request versions of Kafka 0.9 or 0.8.2, in which
+records have no timestamps and headers. The client uses these versions only if three conditions hold:
 - The broker has never answered an ApiVersions request of this client.
 - On a second connection, the broker answers another request (ListOffsets), so it is not shutting down.
 - The client then sends ApiVersions on the second connection, and the broker closes this connection.

@@ -1,4 +1,4 @@
-"""Converts a description of an offset, such as "earliest" or a time, to a number, which it requests from a broker.
+"""Converts a description of an offset, for example "earliest" or a time, to the number of this offset.
 
 An application can name an offset in these ways:
     "earliest", "latest"    the first offset of the log, and the offset after the last record
@@ -16,10 +16,10 @@ Two timestamps in a ListOffsets request are special: -2 means the first offset o
 log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open
 transaction, or the high watermark if no transaction is open.
 
-Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. They store no index of timestamps, but know when
-each segment file was last changed. If the client asks for a time (`AtTime`), such a broker finds the last segment that
-was changed at or before this time. The broker returns the first offset of this segment. A consumer that starts there
-first reads some records that are older than the time.
+Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. They store no index of timestamps, but
+know when each segment file was last changed. If the client asks for a time (`AtTime`), such a broker finds the
+newest segment that was last changed at or before this time. The broker returns the first offset of this
+segment. From this offset on, a consumer reads some older records before it reaches the requested time.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ Until = Literal["end"] | int | AtTime | None
 
 
 def check_time(timestamp: object) -> None:
-    """Raise TypeError if a time is a datetime, because a datetime without a time zone is ambiguous."""
+    """Raise TypeError if `timestamp` is a datetime instead of a number of ms since 1970."""
     if isinstance(timestamp, datetime):
         raise TypeError("a time is a number of ms since 1970; for a datetime, write int(when.timestamp() * 1000)")
 
@@ -198,8 +198,8 @@ def list_offsets(
                 raise listed
             offsets[partition] = listed.offset
         # In version 0 of ListOffsets, the broker compares `timestamp` with the time at which each segment file was last
-        # written. If all files were written after `timestamp`, the broker returns NOT_FOUND. Records after `timestamp`
-        # can then be anywhere in the log, so the client uses the first offset of the log.
+        # changed. NOT_FOUND means that all files were changed after `timestamp`. Even the oldest segment can then
+        # contain a record that is newer than `timestamp`, so the client uses the first offset of the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

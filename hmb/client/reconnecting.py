@@ -50,9 +50,10 @@ class AddressFailures:
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """Return None if the client may connect to this address now. Otherwise, return the error of the last attempt.
+        """Return None if the client may connect to this address now.
 
-        After a failed attempt, the client must wait for a pause before it may connect to this address again.
+        After a failed attempt, the client must wait up to one second before it tries again. During this time, the
+        method returns the error of the failed attempt.
         """
         with self._lock:
             failure = self._failures.get(address)

@@ -15,11 +15,13 @@ record. The broker has three journals:
 For each share-partition, the broker writes a *snapshot*, which contains the complete state. It then writes, by
 default, 500 *updates*, which contain only changes. After these updates, it writes the next snapshot.
 
-Compaction would keep only the last update, and the other changes would be lost. So the broker does not compact
-this journal. Instead, it deletes the records that are older than the newest snapshots.
+The broker needs all updates after the newest snapshot of a share-partition. Compaction would keep only the
+newest update, so the broker does not compact `__share_group_state`. It deletes only records that are older than
+the newest snapshots.
 
-After a restart, the broker restores the state from the journals. From a compacted journal, it reads the newest record
-of each key. (The word *journal* comes from HMB. Kafka has no common word for these topics.)
+After a restart, the broker restores the coordinators' state from the journals. From a compacted journal, it
+uses only the newest record of each key. (HMB calls a coordinator's topic a *journal*. Kafka has no common word
+for such topics.)
 
 Producer ids have no journal: producer_ids.py reserves them in a file, in blocks of 1,000 ids.
 
@@ -42,8 +44,8 @@ disk. A client can fetch the committed offset 42 only after the record is on dis
 
 Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* is a set of records that the journal stores together. Many writes also have a step. The coordinator
-  runs this step after the journal has stored the records, or has failed to store them.
+- A *write* is a set of records that the journal stores together. The coordinator calls the function
+  `on_stored` of the write, as a step, after the journal has stored the records or has failed to store them.
 - A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
 - *Pending* has two meanings, as in Kafka. A *pending* member id was sent to a client, but the client has not
   joined with this id yet. A *pending* offset belongs to a transaction that is still open.

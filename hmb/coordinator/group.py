@@ -10,14 +10,14 @@ A group does not read the system's clock. Its caller provides two kinds of time.
 receives the time of a clock that never jumps. For timestamps in records, the group calls a function that
 returns the time since 1970.
 
-A test can therefore choose all times that a group uses. Only the ids of new members are random.
+A test chooses all times that a group uses. But the group creates random ids for new members.
 
 For example, one member of a classic group, the leader, sends SyncGroup with the assignments of all members.
 The group adds a `Write` to the list `writes`. The `Write` contains a record with the assignments, and a
 function `on_stored`.
 
-`GroupRunner` stores the record in the journal, and then calls `on_stored`. The function `on_stored` adds a
-response for each waiting member to the list `responses`.
+`GroupRunner` writes the record with all members' assignments to the journal, and then calls `on_stored`. This
+function adds responses for the waiting members to the list `responses`.
 """
 
 from __future__ import annotations

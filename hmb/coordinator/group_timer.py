@@ -103,7 +103,7 @@ class GroupTimer:
                 LOGGER.exception("the deadlines of a group could not be checked")
 
     def _next(self) -> TimedGroup | None:
-        """Wait until a group is due, and return this group. Return None after `stop`."""
+        """Wait until the timer must wake a group, and return this group. Return None after `stop`."""
         with self._changed:
             self._is_waking = False
             self._changed.notify_all()

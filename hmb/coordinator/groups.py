@@ -342,9 +342,10 @@ class GroupCoordinator:
             return {member_id: now - heard for member_id, heard in runner.machine.last_heartbeats().items()}
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-        """Return the groups in these states and of these types. Raises COORDINATOR_LOAD_IN_PROGRESS.
+        """Return the groups with a state in `states` and a type in `types`.
 
-        If `states` or `types` is empty, every state or every type matches.
+        If `states` is empty, every state matches. If `types` is empty, every type matches. Raises
+        COORDINATOR_LOAD_IN_PROGRESS.
         """
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the broker still loads its groups; try again")

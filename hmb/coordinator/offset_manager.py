@@ -8,8 +8,8 @@ A commit of a removed member never replaces a commit of the partition's next own
 the group's lock, checks that the sender is a member, and adds the commit to the journal's queue. The group cannot
 remove the member while the thread holds the lock.
 
-When the group removes a member, all accepted commits of this member are therefore already in the queue. The next owner
-commits after the removal, so its commits come after them in the queue.
+When a group removes a member, the journal's queue already contains all accepted commits of this member. The
+next owner of a partition commits after the removal, so the next owner's commits come later in the queue.
 
 For example, member A commits offset 40. The commit is in the journal's queue, but not yet on disk. Now the group
 removes A and assigns the partition to member B, which commits offset 45. The queue then contains offset 40 before
@@ -110,13 +110,13 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> QueuedRecords:
-        """Delete committed and pending offsets of a group: add their tombstones to the journal's queue.
+        """Delete committed and pending offsets of a group: add tombstones for them to the journal's queue.
 
-        If `partitions` is None, delete all offsets of the group. To know all offsets, the method first writes the
-        records that are already in the queue. The caller must hold the group's lock.
+        If `partitions` is None, delete the offsets of all partitions. Commits in the queue are not yet in memory,
+        so the method first writes the queued records. The caller must hold the group's lock.
 
-        The journal writes the records in `also`, for example the group's tombstone, together with the tombstones of the
-        offsets. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
+        The sequence `also` contains other records that the journal writes together with the tombstones. An example is
+        the group's own tombstone. Raises NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS, as `begin_commit` does.
         """
         self._journal.write_all_queued(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)

@@ -56,7 +56,7 @@ def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
 
 
 class GlobalTop:
-    """The function of the sink: merges the lists that the instances of `topn` send."""
+    """Merges the word lists from both instances of `topn`. The sink calls this object with each list."""
 
     def __init__(self) -> None:
         self.state: dict[str, int] = {}

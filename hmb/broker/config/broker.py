@@ -1,9 +1,9 @@
 """Declares the broker's settings, with the names of Kafka's `server.properties`.
 
-Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and
-its maximum. Some subjects, such as share groups, have many settings. A separate class then declares these
-settings. One field of `BrokerConfig` contains an object of this class, which is called a *part*. For example,
-`config.share.session_timeout` is the value of `group.share.session.timeout.ms`.
+Most fields of `BrokerConfig` declare one setting: its name in Kafka, its default, its meaning, its minimum and
+its maximum. Some other fields contain a *part*: an object with the settings of one subject. For example,
+`config.share` contains the settings of share groups, and `config.share.session_timeout` is the value of
+`group.share.session.timeout.ms`.
 
 A *dynamic* setting is a setting that clients can alter while the broker runs (dynamic.py).
 
@@ -330,9 +330,9 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # The names in ms (`finest_names`) have no default, as in Kafka. The reason: a value in ms replaces a value in a
-        # larger unit. For example, a user sets only log.retention.hours. If log.retention.ms had a default, this
-        # default would replace the user's value.
+        # The settings in `finest_names`, for example log.retention.ms, have no default, as in Kafka. A value of
+        # log.retention.ms replaces the value of log.retention.hours. So a default of log.retention.ms would replace the
+        # hours that a user has set.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -10,9 +10,9 @@ comes first in this list (KIP-226):
 Some defaults of HMB differ from Kafka's defaults. For example, `max.connections` is 4,096 in HMB, and has no
 limit in Kafka.
 
-Tools compare the value of a setting with Kafka's default. Therefore, the response to DescribeConfigs contains
-Kafka's default value. If HMB uses a different default, the response reports it as a value that the user set at
-the broker's start.
+Tools compare a setting's value with Kafka's default. For the setting `max.connections`, DescribeConfigs
+therefore returns Kafka's default, 2,147,483,647, as the default. It returns HMB's default, 4,096, as a value
+that the user set at the broker's start.
 
 The file `configs.json` contains the values of settings that clients have set (store.py). Clients can alter only the
 settings that are declared as dynamic (broker.py).
@@ -21,17 +21,17 @@ Most parts of the broker read a setting from `DynamicConfig.current` at each use
 part with a copy passes a function to `DynamicConfig.listen`, and the broker calls this function after each change of a
 setting.
 
-One setting can have several names. For example, `log.retention.ms` and `log.retention.hours` are names for the same
-time in different units. A setting can also have several values, for example one in `server.properties` and a
-default. Each value can use another name. Kafka calls a value with its name a *synonym* of the setting.
+A setting can have several names. For example, `log.retention.ms` and `log.retention.hours` set the same time in
+different units. A setting can also have several values, for example one in `server.properties` and a default.
+Kafka calls each pair of a name and a value, such as `log.retention.hours=168`, a *synonym* of the setting.
 
-A client requests a setting under one of its names. The response contains the synonyms, from the highest priority to the
-lowest. As in Kafka, it begins with the first synonym that has the requested name, and leaves out the synonyms before
-it.
+A client requests a setting by one of its names. The broker sorts the setting's synonyms (pairs of name and
+value) by priority, the highest first. As in Kafka, the response leaves out all synonyms before the first one
+with the requested name.
 
-For example, a client has set `log.retention.ms=5000`, and the default is `log.retention.hours=168`. If a client
-requests `log.retention.ms`, the response contains both synonyms: first the current value, and then the default. If a
-client requests `log.retention.hours`, the response contains only `log.retention.hours=168`.
+For example, a setting has the values `log.retention.ms=5000` (from a client) and `log.retention.hours=168` (the
+default). A request for `log.retention.ms` returns both values. A request for `log.retention.hours` returns only
+the second value, because a response begins with a value of the requested name.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class DynamicConfig:
         # another thread could change the settings between these two steps, and its change would be lost. If a thread
         # needs several locks, it takes this lock first.
         self.alterations = threading.Lock()
-        # This lock guards the stored settings and `current`. A thread that changes the settings of a broker holds this
-        # lock while it calls the functions in `_listeners`. One of these functions takes the lock of `Topics`. A thread
-        # that holds the lock of `Topics` must therefore not take this lock. Otherwise two threads could wait for each
-        # other forever.
+        # `_lock` guards the stored settings and `current`. After a change of the settings, a thread calls the functions
+        # in `_listeners` while it holds `_lock`. One of these functions takes the lock of `Topics`. A thread that needs
+        # both locks must therefore take `_lock` first. With the opposite order, two threads could wait for each other
+        # forever.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -125,7 +125,7 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Store `configs` instead of all settings that clients have altered for a broker until now.
+        """Remove all settings that clients have altered for a broker, and store `configs` instead.
 
         The text `broker` is a broker id or ALL_BROKERS. If `validate_only` is true, only check `configs`. Raises
         INVALID_REQUEST for invalid settings, and OSError if the file `configs.json` cannot be written.
@@ -153,10 +153,10 @@ class DynamicConfig:
         return [group for group, configs in self._store.groups.items() if configs]
 
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all altered settings of each group in `groups`.
+        """Replace the altered settings of each group in `groups` with new settings.
 
-        Raises INVALID_REQUEST if too many groups would have altered settings, or if their names would be too long
-        together. Raises OSError if the file `configs.json` cannot be written.
+        Raises INVALID_REQUEST if `configs.json` would contain too many groups, or too many characters in group names.
+        Raises OSError if this file cannot be written.
         """
         with self._lock:
             self._store.write(groups=_with_changes(self._store.groups, groups, MAX_GROUPS, "groups"))
@@ -167,10 +167,10 @@ class DynamicConfig:
         return self._store.client_metrics
 
     def alter_client_metrics(self, changes: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all settings of the client-metrics subscriptions in `changes`.
+        """Replace all settings of each client-metrics subscription in `changes` with new settings.
 
-        Raises INVALID_REQUEST if there would be too many subscriptions, or if their names would be too long together.
-        Raises OSError if the file `configs.json` cannot be written.
+        Raises INVALID_REQUEST if `configs.json` would contain too many subscriptions, or too many characters in
+        subscription names. Raises OSError if this file cannot be written.
         """
         with self._lock:
             before = self._store.client_metrics
@@ -186,10 +186,11 @@ class DynamicConfig:
         return key.default_text if text is None else key.normal(text)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Return the values of a broker's setting from all sources, from the highest priority to the lowest.
+        """Return the values of a broker's setting, from the highest priority to the lowest.
 
-        A setting can have several names. As in Kafka, the result begins with the first value that is stored under the
-        requested `name`. All values that would come before it are left out. (See the example at the top of the module.)
+        As in Kafka, the result leaves out all values before the first one with the requested `name`. For example, a
+        setting has the values `log.retention.ms=5000` and `log.retention.hours=168`. For the name
+        `log.retention.hours`, the result contains only the second value.
         """
         names = _names_for(name)
         layers = [

@@ -45,7 +45,7 @@ class Loggers:
             yield ConfigDescription(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Raise KafkaError if a logger or a level does not exist, or if the root logger would have no level."""
+        """Raise KafkaError if a logger or a level does not exist, or if `configs` lacks the root logger."""
         loggers = _loggers()
         for name, level in configs.items():
             if name not in loggers:
@@ -57,10 +57,10 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Replace the levels of all loggers by the levels in `changes`.
+        """Set the levels of the loggers in `changes`, and remove the levels of all other loggers.
 
-        A logger that `changes` does not name loses its own level, and inherits the level of its parent. The method
-        returns None for each change, because no change can fail.
+        A logger without its own level inherits the level of its parent. The method returns None for each change,
+        because no change can fail.
         """
         for _, configs in changes:
             for name, logger in _loggers().items():

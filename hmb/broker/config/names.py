@@ -29,9 +29,9 @@ def _is_known(name: str) -> bool:
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
-    """Return a warning for each name that is not the name of a setting. The warning suggests the most similar name.
+    """Return a warning for each unknown name in `properties`. A warning can suggest a similar name.
 
-    Settings that only Kafka's controllers need get one common warning.
+    HMB skips settings that only Kafka's controllers use. One warning lists all skipped settings.
     """
     skipped = [name for name in properties if CONTROLLERS.fullmatch(name)]
     warnings = [f"skipped settings that only Kafka's controllers need: {', '.join(skipped)}"] if skipped else []

@@ -2,19 +2,20 @@
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). All responses have header version 0.
 Permissions: none; every client may send this request.
-Behavior: the response lists the APIs that the broker can handle. There are three special cases:
-    - *Telemetry.* The list contains the APIs for client telemetry only if the setting `client.telemetry.enable`
-      is true, as in Kafka.
-    - *Unknown version.* If the broker does not know the version of the ApiVersions request, it returns the
-      error UNSUPPORTED_VERSION (35) together with the list. The response has version 0, which every client can
-      read. The client then sends the request again, in a version from the list.
+Behavior: the response lists the APIs that the broker can handle. Three cases are special:
+    - *Telemetry.* As in Kafka, the response lists the APIs for client telemetry only if the setting
+      `client.telemetry.enable` is true.
+    - *Unknown version.* If the broker does not know the version of the ApiVersions request, it returns
+      UNSUPPORTED_VERSION (35) and the list of APIs. The response has version 0, which every client can read.
+      The client then sends the request again, in a version from the list.
     - *Older Kafka.* In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). It then lists only
       the APIs and versions of that Kafka.
-Version notes: version 3 of the request adds the name and the version of the client's software, which the broker
-    logs. If one of them is malformed, the error is INVALID_REQUEST. Versions 3 and 4 of the response also list
-    HMB's features. A feature is a part of the protocol that a cluster can turn on, and a *level* is its
-    version. Version 3 of the response contains the level in use. Version 4 also contains the range of supported
-    levels. (This range begins at 0, which version 3 does not allow.) HMB has these features:
+Version notes: version 3 of the request adds the name and the version of the client's software. The broker logs
+    both. If the name or the version is malformed, the error is INVALID_REQUEST. Versions 3 and 4 of the
+    response list HMB's features. A feature is a part of the protocol that a cluster can turn on, and a *level*
+    is its version. Version 3 of the response contains the level in use. Version 4 adds the supported levels,
+    from 0 to the level in use. Version 3 lacks them, because older clients cannot handle level 0. HMB has these
+    features:
     - `transaction.version`: at level 2, a producer gets a new epoch with each transaction (KIP-890).
     - `group.version`: at level 1, the broker supports KIP-848 groups.
     - `share.version`: at level 1, the broker supports share groups (KIP-932).

@@ -2,13 +2,13 @@
 
 Versions: 1-3; versions 2 and later use the flexible encoding (KIP-482).
 Permissions: none for the client's own token; otherwise CREATE_TOKENS on the owner.
-Behavior: the response contains the id and the HMAC of the token. With these, a client can log in over SCRAM:
-    the id is the user name, and the HMAC (in base64) is the password. The broker stores the token on disk before it
-    responds. Two errors concern all requests about tokens:
+Behavior: a client creates a token for its own user, and gets the token's id and HMAC. A program can log in with
+    SCRAM: the id is the user name, and the HMAC (in base64) is the password. The broker stores the token on
+    disk before it responds. Two errors concern all requests about tokens:
     - *No key.* The setting `delegation.token.secret.key` is missing: DELEGATION_TOKEN_AUTH_DISABLED (61).
     - *No login.* The client is not authenticated, or has logged in with a delegation token:
       DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64).
-Version notes: from version 3 on, a client can create a token for another user. This user is the token's owner.
+Version notes: from version 3 on, a client can create a token for another user, the owner of the token.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -2,9 +2,9 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: ALTER on the cluster.
-Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition in the
-    request gets ELECTION_NOT_NEEDED. Null instead of a list of partitions means all partitions. As in Kafka,
-    the response then leaves out the partitions that need no election. So it contains all topics, but no
+Behavior: HMB's only broker always leads all partitions, so no partition needs an election. Each existing
+    partition that a request lists gets ELECTION_NOT_NEEDED. Null instead of a list means all partitions. As in
+    Kafka, the response to null leaves out partitions that need no election. So it contains all topics, but no
     partitions.
 Version notes: version 1 adds the type of the election. An unknown type gets INVALID_REQUEST. In version 0, the
     type is always "preferred".

@@ -5,7 +5,8 @@ Permissions: READ on each topic.
 Behavior: the broker follows these rules:
     - *Wait.* The broker waits until the response contains `min_bytes` bytes of records, but at most
       `max_wait_ms` (and at most `connections.max.idle.ms`). The broker responds earlier if a partition has an
-      error or a diverging epoch, if the broker stops, or if another request needs the memory of this Fetch.
+      error, if the log lacks some of the client's records, if the broker stops, or if another request needs the
+      memory of this Fetch.
     - *New records.* When a producer appends records to a log, the broker wakes each Fetch that waits for
       records of this log. A waiting Fetch also checks its client and its logs every LOG_CHECK_INTERVAL seconds
       (long_poll.py). So it notices that the client has disconnected, or that a topic was deleted and created
@@ -17,21 +18,22 @@ Behavior: the broker follows these rules:
       connection sends these regions with `sendfile`.
     - *Transactions.* A consumer with the isolation level READ_COMMITTED gets only records below the last stable
       offset. The consumer also gets a list of aborted transactions, and must skip their records itself.
-    - *Fetch sessions.* In a fetch session, the client names each partition only once, when it adds the
-      partition. After that, requests and responses contain only what has changed (fetch_sessions.py).
+    - *Fetch sessions.* The first request of a fetch session names all partitions. After that, requests and
+      responses contain only partitions that have changed (fetch_sessions.py).
     - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
-      The client can also send the epoch of the last record that it has fetched. If this epoch does not match
-      the log, the response contains no records of the partition. It contains the diverging epoch and the end
-      offset of this epoch (leader_epochs.py).
+      The client can also send the epoch of the last record that it has fetched. If this epoch shows that the
+      log lacks some of the client's records, the response contains no records of the partition, only the offset
+      to which the client must go back (leader_epochs.py).
 Version notes: these versions add the main features:
     - Version 7 adds fetch sessions (KIP-227).
     - Version 9 adds the leader epoch of each partition (KIP-320).
-    - Version 12 adds the last fetched epoch (KIP-595).
+    - Version 12 adds the epoch of the last fetched record (KIP-595).
     - Versions 13 and later name topics by their ids (KIP-516).
-    - Versions below 4 do not know record batches. While the broker sends the response, it converts the batches
-      to an older format (`FetchRequest.magic_of`, old_clients.py). The broker checks the batches before it
-      responds. If the first batch is damaged, the client gets CORRUPT_MESSAGE. If the first batch has more than
-      `max.decompressed.message.bytes` bytes after decompression, the client gets MESSAGE_TOO_LARGE.
+    - Versions below 4 do not know record batches. The broker checks the batches before it responds. If the
+      first batch is damaged, the client gets CORRUPT_MESSAGE. If the first batch has more than
+      `max.decompressed.message.bytes` bytes after decompression, the client gets MESSAGE_TOO_LARGE. While the
+      broker sends the response, it converts the batches to an older format (`FetchRequest.magic_of`,
+      old_clients.py).
 Left out: fetches by followers, because HMB has one broker. For the same reason, a client cannot choose a nearby
     replica (rack). A client in another data center always reads from this broker, over a slower network.
 """

@@ -74,7 +74,7 @@ def handle(
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """Return a topic (or None) and an error code. Partitions that do not exist get this error code."""
+    """Return the requested topic (or None), and the error code for each partition that does not exist."""
     topics = context.broker.topics
     if context.version < FIRST_OFFSET_COMMIT_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

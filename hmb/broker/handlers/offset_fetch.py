@@ -3,17 +3,18 @@
 Versions: 0-10; versions 6 and later use the flexible encoding (KIP-482).
 Permissions: DESCRIBE on the group, and on each topic.
 Behavior: the broker answers by these rules:
-    - *No offset.* If a partition has no committed offset, the response contains the offset -1 and no error. This is
-      also true for all partitions of an unknown group.
-    - *All topics.* If the request contains null instead of a list of topics, the response contains all topics for
-      which the group has committed offsets.
-    - *New topics.* If a topic was deleted and created again, the response does not contain offsets that were
-      committed for the old topic.
-    - *Topic ids.* A topic id that does not exist gets the error UNKNOWN_TOPIC_ID.
-Version notes: for version 0, Kafka read the offsets from ZooKeeper. HMB reads them from `__consumer_offsets`. In
-    version 0, a partition without a committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, each
-    partition contains the error of the group. From version 7 on, a client can set `require_stable`. A partition for
-    which an open transaction contains an offset then gets UNSTABLE_OFFSET_COMMIT.
+    - *No offset.* If the group has no committed offset for a partition, this partition gets the offset -1 and
+      no error. This is also true if the group does not exist.
+    - *All topics.* If the request contains null instead of a list of topics, the response contains all topics
+      for which the group has committed offsets.
+    - *New topics.* If a topic was deleted and created again, the response contains no offsets of the old topic.
+    - *Topic ids.* If a requested topic id does not exist, the error is UNKNOWN_TOPIC_ID.
+Version notes: these versions differ:
+    - *Version 0.* Kafka read the offsets from ZooKeeper. HMB reads them from `__consumer_offsets`. A partition
+      without a committed offset gets the error UNKNOWN_TOPIC_OR_PARTITION.
+    - *Versions 0 and 1.* If the group has an error, each partition in the response contains this error.
+    - *Versions 7 and later.* A client can set `require_stable`. If an open transaction contains an offset for a
+      partition, this partition gets UNSTABLE_OFFSET_COMMIT.
 Left out: nothing. HMB supports the whole API.
 """
 

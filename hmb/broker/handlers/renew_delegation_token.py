@@ -2,13 +2,13 @@
 
 Versions: 1-2; version 2 uses the flexible encoding (KIP-482).
 Permissions: none; every client may send this request.
-Behavior: the request contains the HMAC of a token, which identifies the token, and a period in ms.
-    - *Time.* The token now expires when the period has passed, counted from the request, but not after its max
-      time. The max time is fixed when the token is created. If the period is below 1 or greater than the setting
+Behavior: the request contains a period in ms, and the HMAC of a token. The HMAC identifies the token.
+    - *Time.* The new expiry time is the time of the request plus the period. It is never later than the token's
+      max time, which was fixed when the token was created. If the period is below 1 or greater than the setting
       `delegation.token.expiry.time.ms`, the broker uses the setting as the period.
-    - *Errors.* If no token has this HMAC, the error is DELEGATION_TOKEN_NOT_FOUND (62). An expired token gets
-      DELEGATION_TOKEN_EXPIRED (66). If the client is neither the token's owner nor one of its renewers, the error
-      is DELEGATION_TOKEN_OWNER_MISMATCH (63). DELEGATION_TOKEN_AUTH_DISABLED (61) and
+    - *Errors.* If no token has this HMAC, the error is DELEGATION_TOKEN_NOT_FOUND (62). If the token has
+      expired, the error is DELEGATION_TOKEN_EXPIRED (66). If the client is neither the owner nor a renewer of
+      the token, the error is DELEGATION_TOKEN_OWNER_MISMATCH (63). DELEGATION_TOKEN_AUTH_DISABLED (61) and
       DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64) have the same causes as in CreateDelegationToken.
 Version notes: none. Both versions have the same behavior.
 Left out: nothing. HMB supports the whole API.

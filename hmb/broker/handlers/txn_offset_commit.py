@@ -2,15 +2,18 @@
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Permissions: WRITE on the transactional id; READ on the group; READ on each topic.
-Behavior: the broker stores the offsets at once, but they become the group's committed offsets only when the
-    transaction is committed. Until then, an OffsetFetch request with `require_stable` gets UNSTABLE_OFFSET_COMMIT
-    for these partitions. The request contains the consumer's member id and generation, and the broker checks both.
-    A consumer that is no longer a member therefore cannot commit offsets (KIP-447).
-Version notes: versions 0 to 2 contain no member id and no generation, so the broker cannot check them. Versions 0
-    and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, which their clients do not know.
-    In versions 0 to 4, the producer must first send AddOffsetsToTxn for the group. Otherwise the error is
-    INVALID_TXN_STATE in versions 0 to 3, and TRANSACTION_ABORTABLE in version 4. From version 5 on, the broker
-    itself adds the group to the transaction.
+Behavior: the broker immediately stores the offsets that the request contains. They become the group's committed
+    offsets when the transaction is committed. While the transaction is open, an OffsetFetch request with
+    `require_stable` gets UNSTABLE_OFFSET_COMMIT for the partitions of these offsets. The broker checks the
+    consumer's member id and generation. A consumer that is no longer a member of the group therefore cannot
+    commit offsets (KIP-447).
+Version notes: these versions differ:
+    - *Versions 0 and 1.* Clients of these versions do not know COORDINATOR_LOAD_IN_PROGRESS. The broker returns
+      COORDINATOR_NOT_AVAILABLE instead.
+    - *Versions 0 to 2.* The request contains no member id and no generation, so the broker cannot check them.
+    - *Versions 0 to 4.* The producer must first send AddOffsetsToTxn for the group. Otherwise the error is
+      INVALID_TXN_STATE in versions 0 to 3, and TRANSACTION_ABORTABLE in version 4.
+    - *Version 5.* The broker itself adds the group to the transaction.
 Left out: nothing. HMB supports the whole API.
 """
 

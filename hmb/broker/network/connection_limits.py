@@ -14,10 +14,9 @@ request, or must still log in with SASL (server.py: _make_room).
 
 For single addresses, max.connections.per.ip.overrides sets other limits.
 
-Like the rates of other quotas, the rate of new connections is measured with a sliding window
-(security/quotas/window.py). If this rate is too high, the server accepts a new connection, but lets it wait
-before it reads the first request. During this wait, the server accepts no other connection on the same
-listener.
+The server measures the rate of new connections with a sliding window (security/quotas/window.py). If this rate
+is too high, the server accepts one new connection, and then pauses. During the pause, the server reads no
+request from this connection, and accepts no other connection on the same listener.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ NO_LIMITS = ListenerLimits()
 class ConnectionLimits:
     """Counts the connections of each address and of each listener, and decides whether to accept new connections.
 
-    The methods `reason_to_refuse`, `add` and `remove` need no lock, because the server calls them with its own lock.
+    The server holds a lock when it calls `reason_to_refuse`, `add` or `remove`, so these methods take no lock.
     """
 
     def __init__(
@@ -100,9 +99,10 @@ class ConnectionLimits:
     def delay_ms(self, listener: str, config: LimitsConfig) -> int:
         """Return the time (ms) that a new connection must wait, or 0 if it can continue at once.
 
-        The method counts the connection only if it returns 0 and the broker or the listener limits the rate. If the
-        rate of new connections is too high, the method returns a time greater than 0. After this time, the server must
-        call the method for the same connection again.
+        If the rate of new connections is too high, the result is greater than 0. After this time, the server must call
+        the method for the same connection again.
+
+        The method counts a connection only when it returns 0. Without a limit for the rate, it counts nothing.
         """
         rates = [(self._all, config.max_connection_rate), (self._windows[listener], self._limits_of(listener).rate)]
         limited = [(window, rate) for window, rate in rates if rate < INT32_MAX]

@@ -19,8 +19,8 @@ other. The broker therefore allows one request at a time to exceed the budget. T
 and it ends in limited time, because the broker disconnects a client that stops sending. Then another request can
 exceed the budget.
 
-For example, if the budget is 16 MB and no request takes more than 100 MB of memory, all requests together take at
-most 116 MB.
+For example, one request is allowed to exceed the budget of 16 MB, and takes 100 MB. All other requests together
+take at most 16 MB, so the total is at most 116 MB.
 
 The last 8 MiB of the memory budget are reserved for requests of at most 1 MiB, the usual size of a producer's request.
 So these small requests do not have to wait for clients that send requests of 100 MB slowly.
@@ -54,8 +54,8 @@ class RequestMemory:
     Each request has an `Account`, which counts the bytes that the request has taken from the budget.
 
     - `_used` is the number of bytes that all requests together have taken.
-    - `_overdrawn` is the account of the one request that was allowed to take more bytes than were free. Only with
-      this request can `_used` exceed the limit. None means that no such request exists.
+    - `_overdrawn` is the account of a request that has taken more bytes than were free, or None. Only one request
+      at a time may do this, and `_used` can then exceed the budget.
     """
 
     def __init__(self, limit: int) -> None:
@@ -154,11 +154,13 @@ class Account:
 
     @property
     def watchers(self) -> Watchers | None:
-        """The watchers of waiting Fetch requests, or None if this account's request has taken no memory.
+        """An object that wakes waiting Fetch requests when another request needs memory.
 
-        A Fetch request keeps its memory while it waits for records. Its thread adds a watcher to these watchers.
-        When another request needs memory, the broker wakes the threads of all watchers. Each thread then ends its Fetch
-        request early, and the memory becomes free.
+        A Fetch request keeps its memory while it waits for records. Its thread registers in this object. When another
+        request needs memory, the broker wakes all registered threads. Each thread then ends its Fetch request early,
+        and the memory becomes free.
+
+        The value is None if the account's own request has taken no memory.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 

@@ -1,14 +1,14 @@
 """Reads the requests of one client from its socket, with limits for memory and time.
 
-The function `read_frame` (protocol/framing.py) is the simplest way to read a request. `Requests` does three more
-things:
-- *It reads ahead.* If a client has sent several requests, one system call reads as many bytes as fit into
-  READ_BUFFER. The method `has_next_request` checks without waiting whether another request of the same API has
-  arrived. (This is for gathering.py.)
-- *It limits memory.* All requests share a memory budget (request_memory.py). It does not count requests of at most
-  COUNTED_FRAME bytes.
+The function `read_frame` (protocol/framing.py) is the simplest way to read a request. The class `Requests` does
+three more things:
+- *It reads ahead.* One system call reads up to READ_BUFFER bytes, which can contain several requests. The
+  method `has_next_request` checks without waiting whether another request of the same API has arrived. The
+  broker uses this method to send several responses together (gathering.py).
+- *It limits memory.* All requests share a memory budget (request_memory.py). A request of at most COUNTED_FRAME
+  bytes does not count.
 - *It sets deadlines.* A new client must send its first request within a limited time. After the first part of a
-  request, the client must also send the rest within a limited time.
+  request, the client must send the rest within a limited time.
 
 The documentation contains a tour of a Produce request through the broker. From this module, the tour shows only the
 method `Requests.next`. On a first reading, you can skip the rest of the module.

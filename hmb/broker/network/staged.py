@@ -84,7 +84,7 @@ class Handlers:
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """Free the room that `admit` has reserved for a request, because a handler has taken the request."""
+        """After a handler has taken a request, free the room that `admit` has reserved for the request."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:

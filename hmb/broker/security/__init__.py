@@ -15,11 +15,11 @@ Read in this order:
 8. `tokens/`             logins with a token instead of a password
 9. `quotas/`             how much a user may use
 
-You can skip these modules in a first reading:
-- `plain.py`             the broker's side of PLAIN, a mechanism in which the client sends its password
-- `mechanisms.py`        the table of mechanisms
-- `principals.py`        the names of principals
-- `mapping_rules.py`     rules that turn the name in a certificate into the name of a principal
+You can skip these modules on a first reading:
+- `plain.py`             the broker's side of PLAIN, a login in which the client sends its password
+- `mechanisms.py`        the ways to log in with SASL, such as PLAIN and SCRAM
+- `principals.py`        user names in Kafka's form, such as `User:alice`
+- `mapping_rules.py`     rules that turn the name in a certificate into a user name
 - `addresses.py`         which addresses need a login
 - `refused_logins.py`    stores refused logins as events, and slows down a client that guesses passwords
 - `first_user.py`        creates a user before the broker's first start

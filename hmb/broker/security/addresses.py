@@ -1,4 +1,4 @@
-"""Refuses the start of a broker that everybody in the network could use.
+"""Checks that a broker authenticates clients on other computers, unless a setting allows all clients.
 
 A listener without authentication serves everybody who can reach its address. Only programs of the same computer can
 reach the loopback address. Programs of other computers can reach any other address. Therefore a listener without

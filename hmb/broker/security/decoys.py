@@ -12,8 +12,9 @@ also be a number in base 36. From a salt of random bytes, the client would know 
 The *shape* of a credential consists of the number of iterations, the length of the salt, and the form of the
 salt: random bytes or a number in base 36. A decoy gets the shape of a stored credential.
 
-If the stored credentials have several shapes, the broker uses the user's name to select one for the decoy. The
-same name therefore gets the same shape in each login.
+Stored credentials can differ in their shape, for example in the number of iterations. The broker uses the
+user's name to select one of these shapes for a decoy (an invented credential). A name therefore gets the same
+shape in each login.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
     """Return a dict: mechanism -> the most frequent shapes of its credentials (at most MAX_SHAPES).
 
-    A shape consists of a number of iterations and the length of a salt. Kafka's tools use a random number in base
-    36 as a salt, and the lengths of these numbers differ by chance. The function therefore uses 0 as the length of
-    each such salt.
+    A shape consists of a number of iterations and the length of a salt.
+
+    The salts from Kafka's tools are random numbers in base 36, so their lengths differ by chance. The function uses
+    the length 0 for all these salts, so that different lengths do not count as different shapes.
     """
     counts: dict[int, Counter[CredentialShape]] = {}
     for each in credentials:
@@ -69,12 +71,12 @@ def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, lis
 def decoy(secret: bytes, mechanism: ScramMechanism, name: str, shapes: Sequence[CredentialShape]) -> ScramCredential:
     """Return an invented credential, a *decoy*, for a user who does not exist. No password matches it.
 
-    A client sees the salt and the number of iterations during a login. If they looked different in two logins with
-    the same name, the client would know that the user does not exist.
+    During a login, a client sees the salt and the number of iterations. If these values changed between two logins
+    with the same name, the client would know that the user does not exist.
 
-    The function therefore selects one of `shapes` for each name. A shape is a number of iterations, and a length
-    and a form of the salt. With the same `shapes`, a name always gets the same shape. If an administrator adds or
-    removes users, `shapes` can change. Most names still keep their shape.
+    A shape is a number of iterations and the length of a salt. The function uses the user's name to select one of
+    the shapes in `shapes`. A name always gets the same shape if `shapes` does not change. If a shape disappears
+    from `shapes`, only the names with this shape get another shape.
     """
     key = hmac.digest(secret, f"{mechanism}:{name}".encode(), "sha512")
     shape = max(shapes, key=lambda each: hmac.digest(key, repr(each).encode(), "sha256"))

@@ -1,8 +1,8 @@
 """Creates the first user of a broker, in its data directory, before the broker starts for the first time.
 
-If a broker requires a login, only a user can log in and create other users. The first user must therefore be
-created without a login. `hmb users create NAME --data-dir DIR` writes this user directly into the data
-directory, as `kafka-storage format --add-scram` does.
+If a broker requires a login, a client must log in as an existing user to create other users. But a new broker
+has no user yet. `hmb users create NAME --data-dir DIR` therefore writes the first user directly into the data
+directory, as `kafka-storage format --add-scram` does in Kafka.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class TlsListener:
     ) -> None:
         """Load the private key and the certificates. Raises TlsSettingError.
 
-        The certificate of a client contains a name. `rules` convert this name to the principal of the client (the
-        setting `ssl.principal.mapping.rules`).
+        The list `rules` comes from the setting `ssl.principal.mapping.rules`. The rules convert the name in a client's
+        certificate to the client's principal.
         """
         self._settings, self._rules = settings, rules
         self._client_auth = CLIENT_AUTH[client_auth]

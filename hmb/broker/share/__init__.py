@@ -26,6 +26,6 @@ RECORD_LIMIT, the member acquires only the first 500 records.
 Four modules handle a ShareFetch request. Read them in this order: `sessions`, `acknowledging`, `fetching`,
 `batches`.
 
-The handlers of five other APIs use the module `state_results`. The module `creation` creates the objects of
-hmb/coordinator/share.
+Handlers of APIs such as ReadShareGroupState use the module `state_results`. The module `creation` creates the
+objects of hmb/coordinator/share.
 """

@@ -41,16 +41,16 @@ class StoredBatches:
 
 
 def read_batches(log: Log, offset: int, records: int, max_bytes: int, *, committed: bool) -> StoredBatches | None:
-    """Find the next batches of a log, and return their offsets and their positions in the file.
+    """Find the next batches of a log. Return their offsets and their positions in the file.
 
-    The first batch in the result is the first one that ends at or after `offset`. The last batch is the first one
-    that ends at or after `offset + records - 1`. The result has fewer batches if the segment ends earlier, or if
-    more batches would exceed `max_bytes` bytes.
+    The result begins with the first batch that ends at or after `offset`. It ends with the first batch that ends at
+    or after `offset + records - 1`. The result is shorter if the segment ends earlier, or if more batches would
+    exceed `max_bytes` bytes.
 
-    If `committed` is true, the function reads only below the last stable offset, and finds the batches of aborted
-    transactions.
+    If `committed` is true, the function reads only below the last stable offset. The batches of aborted
+    transactions stay in the result, and its field `aborted` lists their offsets.
 
-    Return None if the log has no records at or after `offset`, or has just deleted the record at `offset`. Raises
+    Return None if the function finds no records, or if the log has just deleted the record at `offset`. Raises
     KafkaError.
     """
     try:

@@ -91,12 +91,12 @@ class ShareFetching:
 
 
 def divided(acquired: Iterable[Run], batches: Sequence[range], size: int) -> list[AcquiredRecords]:
-    """Divide each run of acquired records into ranges. A client can acknowledge a range with one number.
+    """Divide each run of acquired records into ranges. A client can acknowledge a whole range at once.
 
-    A run contains neighboring records with the same delivery state. A range ends with the batch that gives it at
-    least `size` records, or with the run.
+    A run contains neighboring records with the same delivery state. A range grows batch by batch until it contains
+    at least `size` records, or until the run ends.
 
-    For example, a run with the offsets 0 to 899 consists of three batches with 300 records each. With the size 500,
+    For example, a run with the offsets 0 to 899 consists of three batches with 300 records each. If `size` is 500,
     the first range is 0 to 599 (two batches), and the second range is 600 to 899.
     """
     ranges = []

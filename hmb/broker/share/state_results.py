@@ -56,11 +56,13 @@ def share_partition_results(
     topic_result: type[TopicResultT],
     partition_result: type[ResultT],
 ) -> Iterator[tuple[SharePartitionId, PartitionT, ResultT]]:
-    """Add an empty result to the response for each share-partition of a request, and yield the share-partitions.
+    """For each share-partition in a request, add a new result to the response, and yield three values.
 
-    The function appends to `results`, the list of topics in the response. For each share-partition, it yields the
-    id, the entry in the request, and the new result. A new result contains only the partition number. The handler
-    fills in the other fields. `topic_result` and `partition_result` are the classes of the results.
+    The values are the id of the share-partition, its entry in the request, and the new result. The new result
+    contains only the partition number. The handler fills in the other fields.
+
+    `results` contains the topics of the response. `topic_result` is the class of these topics, and
+    `partition_result` is the class of the new results.
     """
     for topic in request.topics:
         new = [partition_result(partition=entry.partition) for entry in topic.partitions]

@@ -1,9 +1,11 @@
 """Client telemetry (KIP-714): clients send their own metrics to the broker, and the broker writes them to its log.
 
-An administrator often has no access to the machines on which clients run. With client telemetry, the
-administrator can read the metrics of the clients on the broker. In Kafka, the broker passes the metrics to a
-plug-in, and telemetry is on if such a plug-in is installed. HMB has no plug-ins. It writes each metric as one
-line to the broker's log, with the level INFO, if the setting `client.telemetry.enable` is true.
+An administrator often has no access to the machines on which clients run. With client telemetry, the clients
+send their metrics to the broker, where the administrator can read them.
+
+Kafka's broker passes the clients' metrics to a plug-in. Without a plug-in, telemetry is off. HMB has no
+plug-ins. If the setting `client.telemetry.enable` is true, HMB's broker writes each metric as one line to its
+log, with the level INFO.
 
 An administrator creates *subscriptions*. A subscription contains the names of metrics, an interval, and conditions that
 select clients. The broker stores it as settings of the resource type CLIENT_METRICS. If a client matches several
@@ -29,9 +31,9 @@ A client instance is one run of a client. For each client instance, the broker k
 requests in memory. It keeps the times of at most MAX_INSTANCES client instances. If there are more, the broker
 forgets the client instance that has been silent for the longest time.
 
-A client must usually wait for an interval, for example 10 s, between two pushes of its metrics (`instances`).
-If the broker has forgotten a client instance, it accepts the next push of this instance, even if the interval
-has not passed.
+A client instance must usually wait for an interval, for example 10 s, before it sends metrics again. If the
+broker has forgotten a client instance, it accepts the next metrics of this instance, even if the interval has
+not passed.
 
 Source: KIP-714; Kafka's `ClientMetricsManager`.
 """

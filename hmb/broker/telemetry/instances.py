@@ -44,8 +44,8 @@ class ClientInstance:
     def check_get(self, now: int) -> None:
         """Check that a GetTelemetrySubscriptions request is allowed now, and store the time of the request.
 
-        One push interval (`requested.interval_ms`) must pass between the client's previous request of this kind, or its
-        previous push, and this request. Requests and pushes that came too early do not count.
+        A client must wait for one push interval (`requested.interval_ms`) after its previous GetTelemetrySubscriptions
+        request, and after its previous push of metrics. Requests and pushes that came too early do not count.
 
         For example, the push interval is 10 s, and the client pushes metrics at 0 s. A GetTelemetrySubscriptions
         request at 8 s raises THROTTLING_QUOTA_EXCEEDED, and its time is not stored. A request at 10 s is allowed.
@@ -80,10 +80,10 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return the id of a client instance, and which metrics this client must send how often.
+        """Return the id of a client instance, and the metrics that the broker requests from it.
 
-        If `instance_id` is zero, the client is new, and the method chooses an id. Raises KafkaError if the client asks
-        too early (THROTTLING_QUOTA_EXCEEDED).
+        If `instance_id` is zero, the client is new, and the method chooses an id. Raises THROTTLING_QUOTA_EXCEEDED if
+        the client asks too early.
         """
         if instance_id == NO_INSTANCE_ID:
             instance_id = uuid.uuid4()

@@ -1,6 +1,6 @@
 """Gives a group coordinator the names, ids and partition counts of the broker's topics.
 
-The coordinator needs this information when it assigns partitions to members.
+To assign a topic's partitions, a coordinator must know their number.
 """
 
 from __future__ import annotations

@@ -237,9 +237,9 @@ class Topics:
         except OSError as error:
             self._logs.reserve.use(error)
             # An error has occurred, so the broker deletes the new partitions that it has already created. It first
-            # renames each directory. The new name contains an id. If the broker crashes during the deletion, its next
-            # start deletes all partitions of the topic that has this id. The topic may have older partitions, which
-            # must remain. So the new names contain a random id instead of the topic's id.
+            # renames their directories, and puts an id into each new name. Usually, this is the topic id. If the broker
+            # crashes, its next start deletes all partitions of the topic with this id. But older partitions of the
+            # topic must remain, so the broker uses a random id here.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left

@@ -1,4 +1,4 @@
-"""Contains the methods of `Admin` for settings: of topics, brokers, loggers, groups and client metrics.
+"""Contains the methods of `Admin` for settings of topics, brokers, loggers, groups and client metrics.
 
 The value of a setting can be stored in five places: for one topic, for one broker, for all brokers, in the broker's
 file `server.properties`, and in Kafka's defaults. If several of these places contain a value, the broker uses the value

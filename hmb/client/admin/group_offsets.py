@@ -38,11 +38,12 @@ def list_group_offsets(
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return the committed offsets of a group. `partitions=None` means all partitions.
 
-    If the group has no committed offset for a partition, the result does not contain this partition.
+    The result contains only partitions with a committed offset.
 
-    A transaction can contain offsets of the group, which take effect when the transaction commits. If
-    `require_stable` is true, the method waits until such a transaction has ended, but at most `request_timeout`
-    seconds. If partitions have errors, the method raises the first of these errors. Needs Kafka 0.8.2.
+    An open transaction can contain offsets of the group that are not committed yet. If `require_stable` is true,
+    the method waits until this transaction has ended, but at most `request_timeout` seconds.
+
+    If partitions have errors, the method raises the first of these errors. The broker must be Kafka 0.8.2 or newer.
     """
     asked = None if partitions is None else list_of_partitions(partitions)
 

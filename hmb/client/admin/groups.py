@@ -193,7 +193,7 @@ def _group(brokers: Brokers, group: str) -> GroupDescription:
 
 
 def _refuse_other_types(brokers: Brokers, group: str) -> None:
-    """Raise an error if this client cannot describe groups of this group's type. The message contains the type."""
+    """Raise KafkaError if `group` has a type that this client cannot describe. The error names the type."""
     for listed in list_groups(brokers):
         if listed.group_id == group and listed.type.lower() not in DESCRIBED:
             what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"

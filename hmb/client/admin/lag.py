@@ -188,15 +188,15 @@ def _next_records(
 ) -> dict[TopicPartition, int]:
     """Fetch from up to 100 partitions, and search each of these partitions for a record.
 
-    The mapping `wanted` contains, for each partition, the offset at which the search for a record begins. The
-    search in a partition ends when the function finds a record or an error, or reaches the end of the log. If the
-    record has a timestamp, the function stores the timestamp in the dict `found`.
+    The mapping `wanted` contains, for each partition, the offset at which the search begins. The search in a
+    partition ends at a record, at an error, or at the end of the log. If the record has a timestamp, the function
+    stores the timestamp in the dict `found`.
 
     Return the partitions in which the search must continue, and the offsets at which it continues.
 
-    The caller repeats this function until the result is empty. If the first partition in a request has data, a
-    broker always returns some of this data. So each call ends the search in the first partition of `wanted`, or
-    increases the offset of this partition. The repetition therefore always ends.
+    The caller repeats this function until the result is empty. Each call sends one request, and makes progress in
+    the first partition of the request. If this partition has data, the broker always returns some of the data. The
+    search in this partition therefore ends, or continues at a higher offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

@@ -42,17 +42,18 @@ StateBatch = ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBa
 class ShareOffset(NamedTuple):
     """The progress of a share group in one partition.
 
-    The delivery of a record is *complete* when the broker will not deliver the record to the group again.
+    A record is *complete* when the broker will not deliver the record to the group again.
 
-    - `start_offset`: the delivery of all records below this offset is complete. The value is None if the group has
-      not yet read the partition.
-    - `lag`: the number of records whose delivery is not complete. The value is None if the group has not yet read
+    - `start_offset`: all records below this offset are complete. The value is None if the group has not yet read
       the partition.
-    - `complete`: the number of records at or above `start_offset` whose delivery is complete.
+    - `lag`: the number of records that are not complete. The value is None if the broker returns no
+      lag, for example for an unread partition.
+    - `complete`: the number of complete records at or above `start_offset`.
     - `released`: the number of records that wait for another delivery, because a consumer has released them or has
       not acknowledged them in time.
-    - `delivery_count`: the number of deliveries of the record that was delivered most often. Only the records that
-      `complete` and `released` count are compared. If both counts are 0, the value is 0.
+    - `delivery_count`: the highest number of deliveries among the released records and the complete records at or
+      above `start_offset`. For example, the value is 3 if one of these records was delivered three times and the
+      others once. Without such records, the value is 0.
     """
 
     start_offset: int | None

@@ -33,9 +33,10 @@ class AssignedPartitions:
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
         """Set the position of a partition to `offset`.
 
-        If the log does not contain this offset, the next `poll` normally raises an error. But a consumer with a `group`
-        raises no error if its setting `offset` is, for example, "earliest". It then continues at the earliest record.
-        If the setting is a number, `poll` raises the error.
+        If the log does not contain this offset, the settings of the consumer decide what happens:
+
+        - Without a `group`, or with a number as the setting `offset`, `poll` raises an error.
+        - With a `group` and the setting `offset="earliest"`, the consumer continues at the first record of the log.
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"

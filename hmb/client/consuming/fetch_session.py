@@ -157,9 +157,9 @@ class FetchSessionHandler:
         ):
             epoch = INITIAL_SESSION_EPOCH
         self._known, self._uses_ids = wanted, uses_ids
-        # `_epoch` is the epoch of the next request. The value INITIAL_SESSION_EPOCH means that the next request must
-        # name all partitions, as is necessary after a failed request. The code sets this value before each request is
-        # sent. If the request succeeds, the method `completed` replaces the value by the next epoch of the session.
+        # The request that is sent now can fail. The following request must then contain all wanted partitions, and its
+        # epoch must be INITIAL_SESSION_EPOCH. `_epoch`, the epoch of the following request, therefore gets this value
+        # now. After a response that continues the session, the method `completed` replaces the value.
         self._sent_epoch, self._epoch = epoch, INITIAL_SESSION_EPOCH
         if epoch <= INITIAL_SESSION_EPOCH:
             return FetchRequestData(self._id, epoch, wanted, {})

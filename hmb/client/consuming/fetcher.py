@@ -245,12 +245,11 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Wait until a leader begins to send a response, or a response is overdue. Return this leader.
+        """Wait until a broker begins to send its response to a Fetch request. Return this broker.
 
-        A response is overdue if the deadline of its request has passed.
+        If the deadline of a Fetch request passes without a response, return the broker to which the request was sent.
 
-        Return None if the method has waited for `timeout` seconds without such an event. Return None earlier if, after
-        an error, it is time to fetch a partition again.
+        Return None after `timeout` seconds. Return None earlier if it is time to repeat a failed fetch.
         """
         now = time.monotonic()
         if not self._in_flight:

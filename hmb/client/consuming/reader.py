@@ -175,10 +175,11 @@ class AssignmentReader:
     def find_offsets(self) -> None:
         """Find the offset at which reading begins, for each position that has no offset yet.
 
-        If the position belongs to a group member and the group has committed an offset for the partition, reading
-        begins at this offset. Otherwise, the position says where to start, for example at "latest". The method asks a
-        broker for the offset of this start. For "latest", it is the end of the log, or the last stable offset if the
-        consumer reads only committed records.
+        If the position's field `in_group` is true, and the group has committed an offset for the partition, reading
+        begins at the committed offset.
+
+        Otherwise, the position's field `start` says where reading begins. For example, if `start` is "latest", the
+        method asks a broker for the end of the log. With `read_committed`, it asks for the last stable offset.
         """
         now = time.monotonic()
         waiting = [
@@ -217,10 +218,10 @@ class AssignmentReader:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # With `until="end"`, reading ends at the end of the log. If the application starts at an offset after
-                # the end of the log, reading would end at once, without an error. So let reading end one offset after
-                # the start. The reader then fetches from the start, and the broker's error reports the mistake to the
-                # application.
+                # With `until="end"`, reading normally ends at the end of the log. Suppose that the log contains offsets
+                # 0 to 9, but the application starts at 50 by mistake. With 10 as the end, the reader would fetch
+                # nothing and report no error. With 51 as the end, the reader fetches offset 50, and the broker returns
+                # an error.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

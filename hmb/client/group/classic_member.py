@@ -25,9 +25,9 @@ the consumer changes its subscription. Third, the member is the leader, and the 
 changed. The response UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION means that the coordinator has removed the member from the
 group. All partitions of the member are then *lost*: they may already belong to other members.
 
-If the consumer does not poll for `max_poll_interval`, its member leaves the group with a LeaveGroup request. A
+If `max_poll_interval` seconds pass without a poll, the member leaves the group with a LeaveGroup request. A
 static member does not send this request. It only stops sending heartbeats, and the coordinator removes the
-member when its session expires.
+member when the member's session expires.
 
 Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
 """

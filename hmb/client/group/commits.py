@@ -187,11 +187,11 @@ class CommittedOffsets:
     ) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The retries end after `timeout` seconds. If `timeout` is None, the limit is `request_timeout` seconds. After a
-        lost connection, the retries end after `reconnect_for` seconds if `reconnect_for` is shorter than the limit.
+        The retries end after `timeout` seconds, or after `request_timeout` seconds if `timeout` is None. After a lost
+        connection, the retries end after `reconnect_for` seconds if this time is shorter.
 
-        The method passes to `attempt` the number of seconds that this call may take. This number is the rest of the
-        limit, but at least `shortest`. It does not depend on `reconnect_for`.
+        The argument of `attempt` is the number of seconds that the call may take. For example, if `timeout` is 30 and
+        20 s have passed, the argument is 10. The argument is never less than `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit

@@ -85,7 +85,7 @@ class GroupMember(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """True if the member has joined the group, and does not know that the coordinator has removed it."""
+        """True if the member is in the group, as far as the client knows."""
 
     @property
     def is_stable(self) -> bool:
@@ -102,7 +102,7 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the rebalance listener's last call before the consumer closes, or None if no call is necessary."""
+        """Return the rebalance listener call that a closing consumer must make, or None if none is needed."""
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""

@@ -131,9 +131,9 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # The application's rebalance listener has raised an error. `poll` must raise this error soon, so it
-                # must not wait for the end of the rebalance. After the deadline, `_next_call` does not wait. It returns
-                # the next listener call only if this call is already known.
+                # The rebalance listener has raised an error, and `poll` must pass this error to the application soon.
+                # Because the deadline is now, `_next_call` does not wait for the other members. It returns a listener
+                # call only if the consumer can make this call immediately.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error
@@ -158,9 +158,9 @@ class GroupMembership:
             self.offsets.close(timeout)
 
     def _next_call(self, deadline: float) -> ListenerCall | None:
-        """Return the next call that the rebalance listener must get, or None if it must get no call now.
+        """Return the next call of the rebalance listener, or None if there is no call to make.
 
-        During a rebalance, the method waits until the next call is known, but not longer than until `deadline`.
+        During a rebalance, the method waits until a call is necessary, the rebalance ends, or `deadline` passes.
         """
         with self._changed:
             while True:

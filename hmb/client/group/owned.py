@@ -1,12 +1,13 @@
 """Stores the partitions that a group member owns, and decides which listener method is called next.
 
-Two members must never read the same partition. A member must therefore stop reading a partition before it gives the
-partition up. For this purpose, the consumer's thread first calls the rebalance listener, which stops the reading. Only
-then does the member inform the coordinator. `OwnedPartitions` says which method of the listener comes next.
-When the listener has returned, `OwnedPartitions` adds or removes the partitions of this call. For example, a member
-owns a1 and a2, and the new assignment is a0 and a1:
-    revoke_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
-    assign_all({a0, a1})           on_assigned({a0})    after the call, the member owns {a0, a1}
+Two members must never read the same partition. Before a member gives up a partition, the consumer's thread
+therefore calls the rebalance listener, which stops the reading. Only then does the member inform the
+coordinator. The methods of `OwnedPartitions` return the next listener call. After this call, `OwnedPartitions`
+updates the partitions that the member owns. For example, a member owns partitions a1 and a2, and its new
+assignment is a0 and a1:
+    method call                    listener call        partitions after the listener call
+    revoke_all_except({a0, a1})    on_revoked({a2})     {a1}
+    assign_all({a0, a1})           on_assigned({a0})    {a0, a1}
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ class Accumulator:
             queue.sender_queues = sender_queues
 
     def seal(self) -> list[BatchResult]:
-        """Seal all batches, so that the sender threads send them now. Return the results of the batches."""
+        """Let the sender threads send all batches now. Return a future result (`BatchResult`) for each batch."""
         with self._lock:
             self._seal_all()
             return [batch.result for batch in self._queues.batches()]

@@ -4,14 +4,14 @@ The broker must write the records of one partition in the order in which the app
 therefore has one queue of batches for each partition. A sender thread sends the batches from the front of the queue. A
 batch stays in the queue until it is delivered or has failed.
 
-A sender thread can send several batches of a partition before the response to the first batch arrives. The *window* of
-a partition is the largest number of batches that are allowed in flight together. The window changes in this order:
-1. At the start, the window is 1, until the broker has written a batch.
-2. The window is `max_in_flight`, until a batch fails.
-3. The window is 0, until no batch of the partition is in flight. Then the sender thread decides whether each failed
-   batch is given up, split or sent again.
-4. The window is 1, so the sender thread sends one batch at a time. Step 2 follows when the broker has written a batch
-   of the current epoch, and no later batch has old sequence numbers.
+A batch is *in flight* from the moment when the producer sends it until its response arrives. The *window* of a
+partition is the largest number of its batches that may be in flight at the same time. The window has these
+values:
+1. At the start, the window is 1. When the broker has written a batch, step 2 follows.
+2. The window is `max_in_flight`, by default 5. When a batch fails, step 3 follows.
+3. The window is 0, so the sender thread sends no batch of the partition. When no batch is in flight any more,
+   the thread decides whether each failed batch is given up, split or sent again. Step 4 follows.
+4. The window is 1. The module `idempotence` explains when step 2 follows again.
 
 The *owner* of a partition's queue is the only thread that handles the batches in the queue. While the producer
 does not know the partition's leader, the owner is the router thread (`LeaderRouter` in sender.py). The router
@@ -118,15 +118,15 @@ class PartitionQueue:
 class ProducerBatch:
     """A batch: records of one partition that the producer sends together.
 
-    While records can still be added, the accumulator's lock guards `records`. After that, only the thread that owns
-    `queue` changes the batch. This thread needs no lock for `records`, `data`, `numbers`, `attempts`,
-    `uncertain_attempts` and `retry_at`.
+    While threads can still add records, the accumulator's lock guards `records`. After that, only one thread changes
+    the batch, and needs no lock: the owner of `queue`.
 
-    The accumulator's lock always guards `completed`, because another thread can set `completed` to True
-    (`Accumulator.abandon`).
+    There is one exception: `Accumulator.abandon` can set `completed` to True in another thread. So each thread holds
+    the accumulator's lock when it sets `completed`.
 
-    The owner of `queue` may read `completed` without the lock, although the value False can be out of date. Before
-    `Accumulator.done` and `Accumulator.split` change the queue, they take the lock and read `completed` again.
+    The owner of `queue` may read `completed` without the lock. If it reads False, another thread can set True a
+    moment later. So `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again before they
+    change the queue.
     """
 
     queue: PartitionQueue

@@ -127,14 +127,14 @@ class BatchCompletion:
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Schedule another attempt for a batch, or give the batch up. Return False if it is given up.
+        """Schedule another attempt for a batch and return True, or give the batch up and return False.
 
         The method gives the batch up in three cases:
 
-        - The error is a KafkaError that is not retriable, and `can_retry` is False.
+        - The error is a KafkaError that is not retriable. If `can_retry` is True, the method ignores this case.
         - The transaction must be aborted.
-        - The delivery timeout of the batch is over. The method then also gives up the other sealed batches of the queue
-          whose delivery timeout is over.
+        - The delivery timeout of the batch is over. The method then also gives up the partition's other sealed batches
+          that have timed out.
         """
         now, deadline = time.monotonic(), batch.opened + self._settings["delivery_timeout"]
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry

@@ -86,10 +86,10 @@ class BatchResult:
         # Only a thread that holds `_lock` changes the fields above. There is one exception: the accumulator sets
         # `send_now` without the lock, before any other thread knows this object.
         #
-        # Threads can read four fields without `_lock`. `_missing` does not change after it has become 0.
-        # `callbacks_done` does not change after it has become True. Threads read `_outcomes` only after all outcomes
-        # are known, and then it does not change either. If a thread calls `send_now` after the batch has stopped
-        # accepting records, the call changes nothing.
+        # Threads can read four fields without `_lock`: `_missing`, `callbacks_done`, `_outcomes` and `send_now`.
+        # `_missing` does not change after it has become 0, and `callbacks_done` does not change after it has become
+        # True. Threads read `_outcomes` only after it has become complete. If a thread calls `send_now` after the batch
+        # has been sent, the call changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
@@ -254,7 +254,7 @@ class Range(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Records of one `send_many` call that were not delivered because of the same error."""
+    """Records of one `send_many` call that failed together because of one error."""
 
     rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
     failed_row: int  # the index of the invalid record, or of the first record if the broker names no invalid one
@@ -367,13 +367,12 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield `(index, failure)` for each failed part of a batch.
+    """Yield the failed records of `piece`: one pair `(index, failure)` for each part of their batch.
 
-    `piece` contains the records that one `send_many` call has added to the batch. The function ignores parts
-    without these records.
+    `piece` contains the records that one `send_many` call has added to a batch. If the producer has not split this
+    batch, the whole batch is one part.
 
-    A batch has several parts only if the producer has split the batch. The number `index` is the index of the
-    part's first record in the original batch.
+    The number `index` is the position of the part's first record in the original batch.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

@@ -17,17 +17,17 @@ numbers 0 to 9. It therefore does not write the copy, and answers with the offse
 
 When the producer gives up a batch, two problems arise:
 
-- The sequence numbers of the batch are missing, so the broker would reject all later batches.
-- A copy of the batch may still be on its way to the broker. The broker may write this copy later, although the
-  producer has reported an error to the application.
+- The broker still expects the sequence numbers of the batch that was given up. It rejects all later batches.
+- A copy of the batch that was given up may still reach the broker. The broker then writes records for which the
+  producer has already reported an error.
 
-A number in each batch, the *producer epoch*, solves both problems (KIP-360). After the producer has given up a
-batch, it can increase the epoch of the partition by one. It then gives the sequence number 0 to the next record of the
-partition. The producer needs no request to a broker for this.
+After the producer has given up a batch, it can begin a new *producer epoch* for the partition (KIP-360). The
+epoch is a number in each batch. The producer increases the epoch by one, and gives the sequence number 0 to the
+next record of the partition. It needs no request to a broker.
 
-The broker accepts the sequence number 0 in a new epoch. So it does not wait for the sequence numbers of the
-batch that the producer has given up. If a copy of this batch arrives late, the broker rejects the copy, because
-its epoch is too low.
+For example, the producer gives up the batch with the sequence numbers 10 to 19. The next batch has a new epoch,
+and begins with the number 0. The broker accepts it, although 10 to 19 are missing. If the old batch arrives late,
+the broker rejects it, because its epoch is too low.
 
 If the broker has certainly rejected a batch, it will write no copy of this batch later. The producer can then
 give up the batch without a new epoch. The next batch gets the sequence numbers of the rejected batch.
@@ -50,8 +50,8 @@ rejected it, or the broker's response is lost. There are four cases:
   batches after A. Let B be the first batch after A that the broker has certainly rejected. B and all batches
   after B get new sequence numbers in a new epoch.
 
-  The batches between A and B keep their sequence numbers and their epoch. If the producer sends one of them
-  again and the broker has already written it, the broker drops or rejects the copy.
+  The broker may have written batches after the failed batch. They keep their sequence numbers and their epoch,
+  and the producer sends them again. If the broker has already written a batch, it drops or rejects the copy.
 
 For example, batches 1 to 4 are in flight. The responses to batches 1 and 2 get lost, and the broker rejects
 batches 3 and 4. The producer gives up batch 1. The broker may have written batch 2, so batch 2 keeps its
@@ -65,21 +65,21 @@ So the producer first sends only one batch of a partition. After the broker has 
 batches can be in flight. After each change of the epoch, the producer begins with one batch again. Batches of a
 partition with different epochs are never in flight together.
 
-The order of two batches can change in one case. A broker forgets a producer that has sent nothing for a day
-(`producer.id.expiration.ms`). From a forgotten producer, the broker accepts any sequence number.
+A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). The broker then accepts
+a batch even if an earlier batch is missing. Two batches can change their order only in this case.
 
-For example, a forgotten producer sends the batches A and B together. The broker rejects A, because A is too
-large, and writes B. The producer then splits A. The broker rejects the two halves, because their sequence
-numbers are lower than those of B. So the producer sends the halves again in a new epoch, and the broker writes
-the records of A after B. Each record is still written only once.
+For example, a broker has forgotten a producer after a day without batches. The producer then sends two batches, A
+and B. The broker rejects A, because A is too large, and writes B. The producer splits A, but the broker rejects
+both halves, because their sequence numbers are lower than those of B. The producer sends the halves again in a
+new epoch, and the broker writes them after B. Each record is written only once.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
 has written batch 1, or the producer has given up batch 1.
 
-After a batch of a partition has failed, the producer sends only one batch of this partition at a time
-(`PartitionQueue.window` is 1), beginning with the oldest one. It does so until all batches that keep their old
-sequence numbers are completed.
+After a batch fails, the producer sends only one batch of the partition at a time (`PartitionQueue.window` is 1).
+For example, five batches are in flight when the connection breaks. The producer sends these five again, one by
+one, before it sends newer batches.
 
 The producer does not know whether the broker has written these batches, so it may have to send all of them
 again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the
@@ -226,10 +226,10 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
     """Free the sequence numbers of `batch`, because the producer gives up this batch.
 
     The list `after` contains the batches of the partition that were sent after `batch`. The function also frees the
-    numbers of those batches in `after` that the broker cannot have written.
+    numbers of these batches, except those that the broker may have written.
 
-    If the broker has certainly written neither `batch` nor a batch after it, the next batch gets the same sequence
-    numbers. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
+    If the broker has rejected `batch` and all batches after it, the next batch begins with the first sequence number
+    of `batch`. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
     """
     if batch.numbers is None:
         return

@@ -159,12 +159,12 @@ class Producer:
         `values` and `keys` are lists of bytes and None, or Arrow columns of type binary or string. The method does not
         call the producer's serializers.
 
-        The method is fastest if the records have only values, no value is None, and the call passes `partition` or the
-        producer uses the default partitioner. It is then several times faster than `send`.
+        The method is several times faster than `send` under two conditions: (1) Each record has only a value, and no
+        value is None. (2) The call passes `partition`, or the producer uses the default partitioner.
 
         Raises the same errors as `send`. The method checks and adds at most 4,096 records at a time. After an error,
-        some records may already be in batches, and the producer still sends them. The message of a KafkaError or
-        TimeoutError contains their number.
+        the producer still sends the records that are already in batches. The message of a KafkaError or TimeoutError
+        contains the number of these records.
         """
         if self._transactions is not None:
             self._transactions.check_sending()

@@ -51,9 +51,9 @@ class ScramLogin:
         *,
         is_token: bool = False,
     ) -> None:
-        """Prepare a login as a user. If `is_token` is true, log in with a delegation token instead of a password.
+        """Prepare a login with a username and a password, or with a delegation token.
 
-        `username` and `password` are then the id and the HMAC of the token.
+        If `is_token` is True, `username` is the token's id, and `password` is the token's HMAC.
         """
         self._mechanism = SCRAM_MECHANISMS[mechanism]
         self._password = password

@@ -63,7 +63,7 @@ class SecuritySettingError(HmbError, ValueError):
 
 @dataclass(frozen=True)
 class ClientSecurity:
-    """The settings with which a client encrypts connections and proves its name. `repr` does not show the password."""
+    """A client's settings for encryption and authentication. `repr` does not show the password."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     context: ssl.SSLContext | None = None

@@ -62,7 +62,10 @@ class AcquiredOffsets:
 
 
 def ranges(chosen: dict[int, AcknowledgeType]) -> list[tuple[int, int, list[int]]]:
-    """Combine the acknowledgements of neighboring offsets into ranges: `[(first offset, last offset, types)]`."""
+    """Return ranges of offsets: `[(first offset, last offset, types)]`.
+
+    The list `types` contains one type for each offset, or a single type if all types are equal.
+    """
     found = []
     numbered: Iterable[tuple[int, int]] = enumerate(sorted(chosen))
     for _, group in groupby(numbered, key=lambda pair: pair[1] - pair[0]):

@@ -101,11 +101,12 @@ class ShareConsumer:
     def poll(self, timeout: float = 1.0) -> list[ShareRecord]:
         """Return records that this member has acquired, or an empty list after `timeout` seconds.
 
-        With implicit acknowledgement, the method first accepts all records of the last poll. With explicit
+        With implicit acknowledgement, the method first accepts all records of the previous poll. With explicit
         acknowledgement, it raises ValueError if one of these records is not acknowledged.
 
-        After a temporary error, the method tries again until `retry_for` seconds after the call began, even if
-        `timeout` is over. It then raises KafkaError or ConnectionFailed. It raises any other KafkaError at once.
+        After a temporary error, the method tries again, even if `timeout` has passed. It raises a temporary error only
+        if `retry_for` seconds have passed since the call began. It raises a permanent error at once. Raises KafkaError,
+        ConnectionFailed.
         """
         with self._thread_check:
             self._end_last_poll()

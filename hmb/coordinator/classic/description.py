@@ -10,9 +10,9 @@ DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
 def describe_classic_group(state: ClassicState) -> DescribedGroup:
-    """Return the state and the members of a group.
+    """Return the state and the members of a classic group.
 
-    The response contains the protocol and the metadata of the members only if the group is Stable.
+    The result contains the group's protocol and the members' metadata only if the group is Stable.
     """
     protocol = state.protocol if state.current is GroupState.STABLE else None
     return DescribedGroup(

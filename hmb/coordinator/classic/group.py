@@ -1,13 +1,13 @@
 """One classic group and its requests: a state machine without threads or sockets.
 
-The methods `join`, `sync`, `leave` and `tick` are *steps*, which can change the state of the group. The methods
-`heartbeat` and `check_commit` are not steps. They only check a member and extend the member's session. A step
+The methods `join`, `sync`, `leave` and `tick` are *steps*: they can change the state of a classic group. The
+methods `heartbeat` and `check_commit` are not steps: they only check a member, and can extend its session. A step
 sends nothing and writes nothing to disk. It adds responses to the list `responses`, and records to the list
 `writes`. After each step, the caller (group_runner.py) does the following:
-- It sends the responses in `responses`, a list of pairs of a request and its response.
-- It stores the records of `writes` in the journal, and then calls `Write.on_stored`. This call is another step.
-  It adds to `responses` the responses that had to wait until the records were on disk.
-- It calls `tick`, which checks the deadlines, at the time that `next_deadline()` returns.
+- It sends the responses in `responses`.
+- It stores the records in `writes`, and then calls `Write.on_stored`. This call is another step. It can add
+  responses that had to wait until the records were on disk.
+- At the time that `next_deadline()` returns, it calls `tick`, which handles the deadlines that have passed.
 
 A client becomes a member of a group in these steps:
 1. The client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member
@@ -29,13 +29,13 @@ For example, a consumer with client id "app" joins an empty group. The first Joi
 member id "app-6f1c...". The consumer joins again with this id. Then the group waits 3 s, so that other consumers
 can join the same generation. The response to the second JoinGroup contains generation 1.
 
-Invariant: a rebalance does not remove a member that sends its requests in time, unless the group has more than
-`group.max.size` members. The coordinator removes the id of a member only in these cases:
+Invariant: if a group has at most `group.max.size` members, a rebalance does not remove a member that sends its
+requests in time. The coordinator removes the id of a member only in these cases:
 - The member leaves, or an administrator removes it.
 - The session of the member ends.
-- The member does not send SyncGroup in time. A dynamic (not static) member does not send JoinGroup in time.
-- The member sends JoinGroup, but `group.max.size` other members have already joined. The response contains the
-  error GROUP_MAX_SIZE_REACHED.
+- The member does not send SyncGroup in time, or (unless it is static) does not send JoinGroup in time.
+- The member sends JoinGroup, but `group.max.size` other members have already joined the rebalance. The response
+  contains the error GROUP_MAX_SIZE_REACHED.
 - A static member restarts and gets a new member id. Requests with its old member id then fail with the error
   FENCED_INSTANCE_ID (static_members.py).
 
@@ -48,9 +48,9 @@ A group has four kinds of deadlines. `ClassicGroup.tick` handles the deadlines "
                  unless they are static.
     sync         All members must send SyncGroup within the rebalance timeout. The group removes members that are late.
 
-While a client waits for the response to JoinGroup or SyncGroup, it cannot send heartbeats. So the session of
-its member cannot end during this time. There is one exception: if the JoinGroup request of a new member has
-waited for 5 minutes, the group removes the member, because the client has perhaps disconnected.
+A client sends no heartbeats while it waits for a JoinGroup or SyncGroup response. So the session of its member
+does not end during this time. There is one exception: if a new member has waited for its JoinGroup response for
+5 minutes, the group removes the member, because the client has perhaps disconnected.
 
 The group does not read the system's time itself, so a test can set the time. For deadlines, the caller passes
 `now`, a time in ms that never decreases. For the group's record in the journal, the function `clock` returns
@@ -108,8 +108,8 @@ class ClassicGroup:
         self.state = ClassicState(group_id, clock)
         self.responses, self.writes, self.event_texts = self.state.responses, self.state.writes, self.state.event_texts
         self._rebalance = Rebalance(self.state, settings.initial_delay)
-        # The interface `Group` requires this field. In a classic group, the field is always None, because
-        # migration/converter.py replaces a classic group directly.
+        # In a classic group, this field is always None. Only a KIP-848 group has a successor: the classic group that
+        # replaces it in a downgrade.
         self.successor: Group | None = None
         self._settings = settings
 
@@ -161,10 +161,10 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _accepts_joining_member(self, member_id: str) -> bool:
-        """Return whether a client may join with this member id. The limit is `group.max.size` members.
+        """Return whether the group accepts a JoinGroup request with this member id.
 
-        Normally, all members of the group count toward the limit. But while a rebalance waits for JoinGroup requests,
-        only the members that have already sent JoinGroup count. A member that counts may always join again.
+        The group accepts the request if it has fewer than `group.max.size` members, or if the sender is already a
+        member. While a rebalance waits for JoinGroup requests, only members that have sent JoinGroup count as members.
         """
         if self.state.current is GroupState.EMPTY:
             return True

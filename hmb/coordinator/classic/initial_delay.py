@@ -42,10 +42,10 @@ class InitialDelay:
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:
-        """Start another wait, and return the time (ms) at which it ends.
+        """Start another wait, and return the time (ms) at which it ends. If no wait starts, return None.
 
-        Return None if no member has joined during the last wait, or if the waits together have already taken the whole
-        rebalance timeout. Also return None if `start` has not been called, or if `stop` has ended the wait.
+        Another wait starts only if a member has joined during the last wait, and if the earlier waits together have
+        taken less time than the rebalance timeout. Before `start` and after `stop`, no wait starts.
         """
         if not self.is_running or not self._has_joined or not self._remaining:
             return None

@@ -37,14 +37,14 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 def replace_member(
     state: ClassicState, rebalance: Rebalance, call: Call, request: JoinGroupRequest, member_id: str, now: int
 ) -> None:
-    """Give a static member that has restarted the new id `member_id`. Requests with the old id then fail.
+    """Give a restarted static member the new id `member_id`. Requests with the old id then fail.
 
-    After the restart, the client may support other protocols (assignors). If the group is Stable and would still
-    choose the same protocol, it stays Stable, and the member keeps its assignment. Otherwise, a rebalance starts or
+    After the restart, the client may support other protocols (assignors). If the group is Stable and its protocol
+    does not change, the group stays Stable, and the member keeps its assignment. Otherwise, a rebalance starts or
     continues.
 
-    If the group stays Stable, the response waits until the new id is on disk. If the write fails, the member gets
-    its old id back.
+    If the group stays Stable, the member receives the JoinGroup response only after the new id is on disk. If
+    the write fails, the member gets its old id back.
     """
     member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout

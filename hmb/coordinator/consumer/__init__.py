@@ -6,13 +6,14 @@ takes one step at each heartbeat. During these steps, a member continues to read
 
 Three kinds of epochs show how far a group has moved towards its target assignment. An epoch is a number that
 only increases:
-    group epoch         increases when a member joins, leaves or changes its topics, or when a topic that a
-                        member reads changes
+    group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic
+                        changes (for example, gets more partitions)
     assignment epoch    the group epoch for which the broker has computed the newest target assignment
     member epoch        each member has its own: the newest assignment epoch that this member has reached
 
-A member moves to an epoch after it has given up all partitions that are not in its target assignment of this epoch. If
-other members still own partitions of this target assignment, the member then *waits* for these partitions.
+To reach epoch 5, a member in epoch 4 gives up all partitions that are not in its new target assignment. If
+other members still own partitions of this target assignment, the member enters epoch 5 and *waits* for these
+partitions.
 
 The state of a group depends on the group epoch, on the assignment epoch, and on the epoch of each member. For example,
 a group has two members:

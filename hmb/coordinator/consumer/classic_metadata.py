@@ -7,8 +7,8 @@ record of such a member also contains its session timeout, and its protocols wit
 A member with the classic protocol sends a list of protocols. Each protocol is a pair: the name of an
 assignor, and metadata. The coordinator reads the member's topics from the metadata.
 
-The coordinator stores the protocols, because it may have to convert the group back to a classic group (a
-downgrade). A classic group needs the protocols of all its members.
+The coordinator may have to convert the KIP-848 group to a classic group (a downgrade). A classic group needs
+the protocols (assignors and metadata) of all its members, so the coordinator stores these protocols.
 
 For example, a member has the protocols ("range", ...) and ("cooperative-sticky", ...). The metadata of "range"
 is a `ConsumerProtocolSubscription` of version 3, which contains the topic "weather". This shows that the member
@@ -49,9 +49,9 @@ class ClassicMetadata(NamedTuple):
         return sum(len(metadata) for _, metadata in self.protocols)
 
     def subscription(self) -> tuple[ConsumerProtocolSubscription, int]:
-        """Return the subscription of the member and its version. Raises ProtocolError.
+        """Return the member's subscription, and the format version of the subscription. Raises ProtocolError.
 
-        A consumer sends the same subscription with each protocol, so this method reads only the metadata of the
-        preferred protocol.
+        A consumer sends its subscription with each protocol, so this method reads only the metadata of the preferred
+        protocol.
         """
         return ConsumerProtocolSubscription.parse(self.protocols[0][1])

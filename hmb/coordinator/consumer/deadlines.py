@@ -1,10 +1,13 @@
 """The additional deadlines of a KIP-848 group, for members that use the classic protocol.
 
-During an online migration, some members of a KIP-848 group use the classic protocol. Such a member has no revocation
-deadline (modern/deadlines.py), but it can have two other deadlines. Each deadline ends after the member's rebalance
-timeout. If the member has not sent the required request by then, the group removes the member.
-- The *join* deadline starts when a response asks the member to join again. The required request is JoinGroup.
-- The *sync* deadline starts with the response to a JoinGroup request. The required request is SyncGroup.
+During an online migration, some members of a KIP-848 group use the classic protocol. Such a member has no
+revocation deadline (modern/deadlines.py), but it can have two other deadlines:
+- The *join* deadline: if a response asks the member to join again, the member must send JoinGroup within its
+  rebalance timeout.
+- The *sync* deadline: after a response to JoinGroup, the member must send SyncGroup within its rebalance
+  timeout.
+
+If a member misses its join deadline or its sync deadline, the group removes the member.
 """
 
 from __future__ import annotations
@@ -41,9 +44,9 @@ class ConsumerDeadlines(MemberDeadlines):
         self._syncs.pop(member_id, None)
 
     def end_classic(self, member_id: str) -> None:
-        """End the deadlines of a member for its next JoinGroup request and its next SyncGroup request.
+        """Cancel a member's deadlines for its next JoinGroup request and its next SyncGroup request.
 
-        Only members that use the classic protocol have these two deadlines.
+        Only members that use the classic protocol can have these two deadlines.
         """
         self._joins.pop(member_id, None)
         self._syncs.pop(member_id, None)

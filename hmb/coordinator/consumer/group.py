@@ -194,7 +194,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Replace the static member `old_id` by `member` after a restart. The new member receives the same target."""
+        """Replace the restarted static member `old_id` with `member`.
+
+        The new member receives the target assignment of the old member.
+        """
         self.event_texts.append(f"member {member.member_id} replaces member {old_id}")
         target = self.state.targets.get(old_id, frozenset())
         self.state.remove(old_id)
@@ -280,10 +283,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
-        """Remove members. If a downgrade is possible, a classic group with the other members replaces this group.
+        """Remove members. If possible, replace this group with a classic group (a downgrade).
 
-        A downgrade is possible only if all other members use the classic protocol (`try_downgrade`). The field
-        `successor` then contains the classic group.
+        A downgrade is possible only if all remaining members use the classic protocol (`try_downgrade`). After a
+        downgrade, the field `successor` contains the classic group.
         """
         if self.try_downgrade(member_ids, now):
             self.event_texts += [f"member {member_id} is removed: {reason}" for member_id in member_ids]
@@ -293,10 +296,10 @@ class ConsumerGroup(ModernGroup[ConsumerState, ConsumerGroupSettings]):
     def try_downgrade(self, leaving: Collection[str], now: int) -> bool:
         """Replace this group with a classic group if possible. Return whether the group was replaced.
 
-        `leaving` contains the ids of members that leave the group. The classic group contains all other members.
+        `leaving` contains the ids of members that leave the group. The classic group contains all remaining members.
 
-        The replacement is possible only if the migration policy allows it, and if all other members use the classic
-        protocol. The field `successor` then contains the classic group.
+        The replacement is possible only if the migration policy allows it, and if all remaining members use the classic
+        protocol. After a replacement, the field `successor` contains the classic group.
         """
         self.successor = self._downgraded(self, leaving, now)
         if self.successor is not None:

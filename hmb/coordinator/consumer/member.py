@@ -24,9 +24,9 @@ heartbeat, and the member must join the group again.
 A response to a heartbeat can get lost. The member then does not know its new epoch, and its next heartbeat
 contains its previous epoch.
 
-The coordinator accepts the previous epoch only if the heartbeat lists the partitions that the member owns.
-All these partitions must be in the member's current assignment. The member then owns no partition that the
-coordinator may give to another member.
+A heartbeat that contains a member's previous epoch must list the partitions that the member owns. The
+coordinator accepts this heartbeat only if the member's current assignment contains all these partitions. No
+other member can own a partition in the current assignment.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """

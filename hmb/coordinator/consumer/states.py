@@ -7,11 +7,11 @@ step, the member is in one of these states:
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-A step has one of three results (`MemberEvent`): the member must give up partitions, it must wait for partitions,
-or it owns its whole target.
+A member's heartbeat has one of three results (`MemberEvent`): the member must give up partitions, it must wait
+for partitions, or it owns its target assignment.
 
-A member can get a new target before it has reached the previous target. Each of the three results is
-therefore possible in every state.
+A member's target assignment can change at any time. After a change, for example, a member that was waiting for
+partition 2 must give up partition 0.
 
 The table `MEMBER_STATES` contains the next state for each state and each result. `ConsumerMember` looks up
 the member's next state in this table.

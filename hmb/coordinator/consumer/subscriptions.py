@@ -12,9 +12,9 @@ The group calls `refresh` while it handles a request of one member, usually a he
 for the topics that match the regular expressions of all members. It skips topics that the sender of the
 request is not allowed to describe (ACLs).
 
-As in Kafka, members with the same expression share the result. For example, A and B subscribe to `orders-.*`,
-and only A is allowed to describe the topic "orders-eu". If `refresh` runs during a heartbeat of A, B can get
-partitions of "orders-eu".
+As in Kafka, a group stores one set of matching topics for each regular expression. For example, members A and B
+subscribe to `orders-.*`, and only A is allowed to describe "orders-eu". If A's heartbeat updates the set, B can
+get partitions of "orders-eu".
 
 Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
 """
@@ -88,7 +88,7 @@ class Subscriptions:
         return {member.regex for member in self._state.members.values() if member.regex}
 
     def _match(self, version: int, may_describe: MayDescribe) -> bool:
-        """Compare all subscribed expressions with the names of all topics. Return whether any result has changed."""
+        """Update the set of topics that each member's regex matches. Return whether any set has changed."""
         subscribed = self._subscribed()
         names = [name for name in self._topics.names() if may_describe(name)] if subscribed else []
         changed = False

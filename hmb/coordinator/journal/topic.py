@@ -105,12 +105,12 @@ class JournalPartitions:
         return self.active(number)
 
     def _follow(self) -> None:
-        """If the topic was deleted or created after the last call of this method, replace the partitions.
+        """Update this object's partitions if the journal's topic was deleted or created.
 
-        A new topic contains no records, so its partitions are active at once.
+        A new topic contains no records, so the journal can use its partitions immediately.
 
-        If an administrator adds partitions to the topic, the journal does not use them until the broker starts again.
-        With another number of partitions, an id could suddenly belong to another partition.
+        If an administrator adds partitions to the topic, the journal ignores them until the broker starts again.
+        Otherwise, an existing group id could suddenly belong to another partition.
         """
         if (logs := self._topic.logs()) is self._logs:
             return

@@ -30,13 +30,13 @@ joins with the KIP-848 protocol:
 7. B sends Heartbeat, and the response contains REBALANCE_IN_PROGRESS. B gives up partition 2 and joins again.
    B then gets partition 2 back, because the target of B has not changed.
 
-If a request of A or B waits for a rebalance when step 1 begins, the request gets the error
+During an upgrade to KIP-848, waiting JoinGroup and SyncGroup requests of the classic group get the error
 REBALANCE_IN_PROGRESS.
 
-The migration is complete when A and B have restarted with the KIP-848 protocol, one after the other.
+The migration of a group is complete when all consumers of the group have restarted with the KIP-848 protocol.
 
-If C leaves instead, A and B form a classic group again. The group epoch does not increase when C leaves, so
-the classic group starts with generation 8. The classic group begins a rebalance at once. A and B join again
+If consumer C leaves in group epoch 8, only the consumers A and B are left. Both use the classic protocol, so
+the group becomes a classic group. Epoch 8 becomes generation 8. A rebalance starts at once. A and B join again
 and form generation 9.
 
 All members of a mixed group move to their target assignments in steps, as in every KIP-848 group.
@@ -65,8 +65,8 @@ receives GROUP_ID_NOT_FOUND.
 If the policy forbids downgrades, a KIP-848 group stays a KIP-848 group, even when all its members use the
 classic protocol.
 
-With every policy, a consumer with the classic protocol can join a KIP-848 group, because the group stays a
-KIP-848 group.
+With every value of `group.consumer.migration.policy`, a new consumer with the classic protocol can join a
+KIP-848 group that has members. The group stays a KIP-848 group.
 
 The policy does not apply to a group without members. The first member that joins determines the protocol of
 the group.

@@ -126,7 +126,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
                 self.remove([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout", now)
 
     def remove(self, member_ids: Sequence[str], reason: str, now: int) -> None:
-        """Remove members. The caller must then call `state.finish`, so that `writes` gets the journal records."""
+        """Remove members. The caller must then call `state.finish`, so that the journal stores the removal."""
         for member_id in member_ids:
             self.event_texts.append(f"member {member_id} is removed: {reason}")
             self.state.remove(member_id)

@@ -26,13 +26,13 @@ class MemberHeartbeat(Protocol):
 def empty_fields(
     request: MemberHeartbeat, instance_id: str | None = None, *, needs_member_id: bool = True
 ) -> dict[str, bool]:
-    """Return a dict that shows which fields of a heartbeat are empty, although they must not be empty.
+    """Return a dict that shows which fields of a heartbeat are empty. Each key is an error message.
 
-    Each key is an error message, and each value is True if the field is empty. For example, the item "GroupId can't
-    be empty." -> True means that the group id is empty. An instance id or a rack id can be None.
+    For example, the dict maps the key "GroupId can't be empty." to True if the group id is empty, and otherwise to
+    False. A missing instance id or rack id (None) does not count as empty.
 
-    If `needs_member_id` is False, the dict never reports an empty member id, because older consumers send no member
-    id in their first heartbeat.
+    If `needs_member_id` is False, the member id is allowed to be empty, because older consumers send no member id
+    in their first heartbeat.
     """
     return {
         "MemberId can't be empty.": needs_member_id and not request.member_id.strip(),

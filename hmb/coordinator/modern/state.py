@@ -5,7 +5,8 @@ and the target assignment. When the group handles a request, it calls methods of
 memory, and create records of the changes. At the end of the request, `finish` puts all these records into one `Write`,
 which the journal stores.
 
-After a restart of the broker, or after a failed write, the object restores the group from the stored records.
+After a restart of the broker, or after a failed write, a `ModernState` restores the group from the group's
+stored records.
 
 Each kind of modern group has its own record types, but every kind has these five:
     name in RecordTypes   content
@@ -169,8 +170,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def all_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of the group.
 
-        The list begins with the tombstones for records that can be on disk, but are not in the group in memory. For
-        example, a member has left, and the tombstones for its records are not yet on disk.
+        The first tombstones in the list delete old records that the group no longer needs. For example, a member has
+        left, but the journal has not yet written the tombstones of this member.
         """
         of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
         known = [*of_members, *self.tombstones()]

@@ -70,9 +70,9 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Record that this group has replaced a classic group. `tombstones` delete the records of the classic group.
+        """Add `tombstones` to the group's next write. They delete the classic group that this group replaces.
 
-        Each write of this group contains the tombstones, until a write has succeeded.
+        If the write fails, the following write contains the tombstones, too.
         """
         self._replaced = tombstones
 
@@ -83,10 +83,10 @@ class RecordedSteps:
             self.writes.append(Write(records, partial(self._written, self._stored.begin(records))))
 
     def keys(self) -> set[bytes]:
-        """Return the keys of all records that are on disk or may still be written.
+        """Return the keys of all records that are on disk or are being written to disk.
 
-        Some records can belong to a member that has left the group, because the deletion of these records is still
-        being written. Other records can belong to the classic group that this group has replaced.
+        Some keys can belong to a member that has left the group, because the tombstones of this member are not yet on
+        disk. Other keys can belong to the classic group that this group has replaced.
         """
         return self._stored.keys() | {key for key, _ in self._replaced}
 
@@ -113,13 +113,15 @@ class RecordedSteps:
 class StoredRecords:
     """The records of one group that are on disk or are being written to disk.
 
+    The caller calls `begin` before it writes a change to disk, and `end` after the write.
+
     - `_values` maps the key of each record on disk to a pair: the number of the change that wrote the record, and
       the record's value.
-    - `_in_flight` maps the number of each change that is being written to the records of this change.
+    - `_in_flight` maps the number of a change to the change's records, until `end` is called.
 
-    If a change deletes a record, `_values` contains a *tombstone*, with the value None. For example, change 1
-    writes a record and change 2 deletes it. `end` is called for change 2 first, so `_values` contains a tombstone
-    with the number 2. Then `end` is called for change 1. The number 1 is less than 2, so the tombstone stays.
+    For example, change 1 writes a record, and change 2 deletes it. If `end` is called for change 2 first, `_values`
+    contains a *tombstone* for the record, the pair (2, None). Then `end` is called for change 1. The number 1 is
+    less than 2, so the tombstone stays.
 
     When no change is being written, `end` removes all tombstones.
     """

@@ -103,20 +103,20 @@ class Authorizer:
     def load(self, state: SecurityState) -> None:
         """Use the ACLs in `state` from now on, and forget all stored decisions."""
         self._index, self._decisions = AclIndex(state.acls.values()), {}
-        # Replace this set last. `guard_produce` first reads this set, and then the stored decisions. A thread that
-        # reads the new set therefore also reads the new decisions.
+        # Replace `writable` after `_decisions`. The function `guard_produce` reads `writable` first. A thread that gets
+        # the new `writable` therefore cannot find a decision from the old ACLs in `_decisions`.
         self.writable = set()
 
     @property
     def may_remember(self) -> bool:
-        """True if `guard_produce` may add topics to `writable`.
+        """Whether the function `guard_produce` may store that a client is allowed to write to a topic.
 
-        `writable` contains topics to which a client may write. For later Produce requests of the same client to these
-        topics, `guard_produce` skips the check of the ACLs.
+        For later Produce requests of this client to this topic, `guard_produce` skips the check of the ACLs.
 
-        The value is False if `writable` already has MAX_DECISIONS entries. It is also False at the log level DEBUG,
-        because a skipped check would write nothing to the log, and at this level the log must contain each permitted
-        operation.
+        The value is False if `writable`, the set of stored topics, has MAX_DECISIONS or more items.
+
+        The value is also False at the log level DEBUG. At this level, each check writes a line to the log, so
+        `guard_produce` must not skip a check.
         """
         return len(self.writable) < MAX_DECISIONS and not LOGGER.isEnabledFor(logging.DEBUG)
 
@@ -157,13 +157,16 @@ class Authorizer:
     def allows_any(self, access_request: AccessRequest) -> bool:
         """Return whether the operation is permitted on at least one resource of the request's type.
 
-        For super users, the result is True. For others, the method only compares the ACLs with each other and ignores
-        `access_request.name`, so the result is an approximation. An ACL with DENY has an effect only in two cases:
+        The method uses only ACLs for the request's client and operation, and decides in this order:
 
-        - Its name is `*`. The result is then False.
-        - It has the same name and pattern type as an ACL with ALLOW. The method then ignores this ACL with ALLOW.
+        1. For a super user, the result is True.
+        2. If an ACL with DENY has the name `*`, the result is False.
+        3. If operations are allowed without ACLs, the result is True.
+        4. An ACL with ALLOW makes the result True, unless an ACL with DENY has the same name and pattern type.
+        5. Otherwise, the result is False.
 
-        If operations are allowed without ACLs, only a DENY for `*` makes the result False.
+        The method ignores `access_request.name`, so the result is an approximation. For example, a DENY for the
+        prefix `ord` does not cancel an ALLOW for the topic `orders`.
         """
         if access_request.principal in self.super_users:
             return True

@@ -1,4 +1,4 @@
-"""Guards: functions that apply the table of authorization to requests before the handlers run.
+"""Guards: functions that check a client's permissions before the handler of its request runs.
 
 The function `guarded` puts a guard before the handler of each API. A guard refuses the parts of a request for which
 the client has no permission. There are three kinds of guards:

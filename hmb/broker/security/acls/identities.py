@@ -26,9 +26,9 @@ IDENTITIES: Mapping[str, str] = {
 An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 
-# These dicts store the results of functions, so that each result is computed only once. The decorator @cache does the
-# same, but mypy rejects it here. The reason is that instances of a message class cannot be hashed. The functions take
-# only classes, for example `FetchRequest`, and Python can hash a class.
+# The functions `identities_in` and `fields_of` store their results in two dicts, so that they compute each result only
+# once. The decorator @cache would do the same, but mypy rejects @cache for functions whose argument is a message class,
+# for example `FetchRequest`.
 _IDENTITIES_IN: dict[type[Struct], Mapping[str, str]] = {}  # the results of `identities_in`
 _EXISTING: dict[tuple[type[Struct], int], Mapping[str, Field]] = {}  # the results of `fields_of`
 

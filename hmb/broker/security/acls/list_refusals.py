@@ -1,8 +1,8 @@
 """Creates the responses with which the broker refuses to change ACLs, quotas, users or log directories.
 
-Some APIs change a list of ACLs, quotas, users or log directories. The function `refuse` (refusal.py) cannot
-create the results in their responses. For example, an item that deletes a user has the field `name`, but the
-result has the field `user`. This module therefore contains one function for each of these APIs.
+The function `refuse` (refusal.py) cannot create correct responses for five APIs. For example, it cannot copy a
+user's name into the response: the field is called `name` in the request, but `user` in the response. This
+module therefore contains one function for each of the five APIs.
 """
 
 from __future__ import annotations

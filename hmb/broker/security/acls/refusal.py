@@ -66,9 +66,9 @@ REFUSED_PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-# A response to FETCH or METADATA has one error code for the whole response, and one for each item, for example for each
-# partition. `refuse` usually sets only the error codes of the items. The codes in WHOLE_RESPONSE_ERRORS are the
-# exception: for them, `refuse` sets only the error code of the whole response.
+# In responses to these two APIs, `refuse` sets either the error code of the whole response, or the error codes of the
+# items, for example of the topics. It sets the error code of the whole response only for the errors in
+# WHOLE_RESPONSE_ERRORS.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
 # This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects @cache for a function whose
 # argument is a subclass of `Struct`.
@@ -104,14 +104,13 @@ def _refuse(
 ) -> Struct:
     """Return a response with an error code, or one part of such a response (for example, one topic).
 
-    - `kind` is the class of the result: a response class, or the class of a part.
-    - `source` is the request, or the part of the request that `kind` answers. Names and partition indexes in the
-      result come from `source`.
+    - `kind` is the class of the result, for example `FetchResponse`.
+    - `source` is the request, or a part of the request. The function copies names and partition indexes from
+      `source` into the result.
     - `error` contains the error code and its text.
-    - `sets` is a function. `sets(struct)` returns whether objects of the class `struct` get the error code.
-
-    For example, the error FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets` therefore returns True
-    for the response class, and False for the class of a partition.
+    - `sets` is a function that decides which objects in the response get the error code. For example, the error
+      FETCH_SESSION_ID_NOT_FOUND concerns a whole Fetch response. `sets(FetchResponse)` is therefore True, but for
+      the class of a partition, `sets` returns False.
     """
     fields = fields_of(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -149,13 +148,14 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the list of request items that a response answers one by one, or None if no such list exists.
+    """Return the list in `source` that corresponds to a list of the response, or None if no list does.
 
-    For example, the response to Produce contains one item for each topic of the request. `source` is the request,
-    or a part of it. `item` is the class of the response's items.
+    `source` is a request, or a part of a request. `item` is the class of the items in the response's list.
 
-    The function returns the first list in `source` whose items share a field with `item`, for example the name of
-    a topic. If this list is empty or null, the result is an empty list.
+    For example, each item in the list `responses` of a Produce response contains a topic's name. The list
+    `topic_data` of the request also contains topic names, so the function returns `topic_data`.
+
+    If the corresponding list is empty or null, the result is an empty list.
     """
     if not isinstance(source, Struct):
         return None

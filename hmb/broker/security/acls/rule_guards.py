@@ -1,6 +1,6 @@
 """A guard checks a request before its handler runs. These guards apply the table of authorization (rules.py).
 
-Other modules with guards also use the functions of this module.
+Other modules, such as topic_guards.py, call `refuse_all` and other functions of this module to refuse requests.
 
 A guard divides a request into a forbidden part and a permitted part. It answers the forbidden part with error codes,
 calls the handler for the permitted part, and merges both responses.
@@ -34,10 +34,10 @@ from hmb.protocol.schema import Response
 Answer: TypeAlias = Any  # a response, a Deferred, or None
 Handle = Callable[[Any, RequestContext], Answer]
 Guard = Callable[[Any, RequestContext, Access, Handle], Answer]
-# In the responses of these APIs, an error code replaces a list of results. For example, an OffsetFetch response of
-# version 8 contains a list of topics for each group. If the broker refuses a group, the response contains an error code
-# for this group, and the group's list of topics is empty. (In versions 0 and 1, only partitions have error codes, so
-# the list of topics is not empty.)
+# If the broker refuses a request of these APIs, the lists of each object with an error code are empty. For example,
+# each group in an OffsetFetch response of version 8 has an error code and a list of topics. If the broker refuses the
+# group, this list is empty. In versions 0 and 1, only partitions have error codes. The partitions are in the list of
+# topics, so the list is not empty.
 WITHOUT_ITEMS = {
     *(ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.LEAVE_GROUP, ApiKey.ADD_PARTITIONS_TO_TXN),
     *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
@@ -69,9 +69,10 @@ def _clear_start_offsets(response: Any) -> None:
 
 
 def _clear_below_errors(struct: Any) -> None:
-    """Remove the items of all lists in `struct` if `struct` has an error code.
+    """In a response, empty the lists of each object that has an error code.
 
-    Otherwise, do the same for each item in these lists. Lists of numbers do not change.
+    For example, if a group in an OffsetFetch response has an error code, remove the group's topics. Lists of
+    numbers do not change.
     """
     for name, field in struct.fields.items():
         if field.item is not None and field.item.struct is not None:
@@ -255,10 +256,12 @@ def _visible(answer: Answer, context: RequestContext, access: Access) -> Answer:
 
 
 def _visible_group(group: Any, context: RequestContext, access: Access) -> Any:
-    """Return the description of a group, without the operations that the client must not perform.
+    """Return the part of a group's description that the client may see.
 
-    For example, the assignment of a group member contains the topic `orders`. If the client has no permission to
-    describe `orders`, the function returns an error instead of the description.
+    The result contains only the operations that the client may perform on the group.
+
+    A member's assignment can contain a topic that the client may not describe. The result then contains only the
+    group's id and an error.
     """
     if getattr(group, "authorized_operations", 0) > 0:
         group.authorized_operations = permitted_operations(group.authorized_operations, access, GROUP, group.group_id)

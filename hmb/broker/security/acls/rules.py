@@ -5,7 +5,7 @@ on the cluster, the group or the transactional id, the broker refuses the whole 
 list, for example of topics. If the client lacks the permission for some items of this list, the broker refuses only
 these items.
 
-Source: the section "Authorization" in Kafka's documentation, which lists the operations of each API; `KafkaApis`.
+Source: the section "Authorization" in Kafka's documentation; Kafka's class `KafkaApis`.
 """
 
 from __future__ import annotations

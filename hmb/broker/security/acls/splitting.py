@@ -16,9 +16,10 @@ The module `refusal` creates the response to the part of the request that the br
 Limits: a test can simulate a fault of a single partition (hmb/testing/faults). The test cannot do this for
 Metadata requests, because these requests name topics, but no partitions.
 
-For a fault in Fetch, this module must find the partition in each Fetch request. But in a fetch session (KIP-227), a
-Fetch request names only the partitions that have changed. While a client has a simulated fault of this kind, the
-broker therefore uses no fetch session with the client. The client then names all its partitions in each request.
+A test can simulate a fault of one partition in a client's Fetch requests. In a fetch session (KIP-227), a Fetch
+request names only some of the client's partitions, so the partition with the fault can be missing. The broker
+therefore uses no fetch session with this client. Without a session, the client names all its partitions in each
+request.
 """
 
 from __future__ import annotations
@@ -76,13 +77,14 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 
 
 def _topics(message: Struct, name: str, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics in the list `name` of a request. If the request means all topics, return the broker's topics.
+    """Return the topics that a request names, or all topics of the broker if the request means all topics.
 
-    In most APIs, a request with null instead of a list means all topics. But in ConsumerGroupHeartbeat (KIP-848),
-    null means "unchanged", so the function returns an empty list.
+    In most APIs, a request with null instead of a list of topics means all topics.
 
-    The function recognizes this request by the declaration of the list, `field`. In the declaration of
-    ConsumerGroupHeartbeat, an item has a field for the id of a topic, but no field for the name of a topic.
+    ConsumerGroupHeartbeat (KIP-848) is an exception: the items of its list contain topic ids instead of topic
+    names. For such a list, null means "unchanged", so the function returns an empty list.
+
+    `name` is the name of the list in the request, and `field` is the declaration of the list.
     """
     items, struct = getattr(message, name), item_struct(field)
     is_all = message.is_for_all_topics(context.version) if isinstance(message, MetadataRequest) else items is None

@@ -1,19 +1,16 @@
 """Finds the quota that applies to a client.
 
-Several quotas can match one client, but only the most specific one applies (KIP-55). The *default user* stands
-for any user, and the *default client id* stands for any client id. The broker uses the first quota in this list
-that exists:
-    1. a quota for the client's user and the client id
-    2. a quota for the client's user and the default client id
-    3. a quota for the client's user
-    4. a quota for the default user and the client id
-    5. a quota for the default user and the default client id
-    6. a quota for the default user
-    7. a quota for the client id
-    8. a quota for the default client id
-With quota 3 or 6, all clients of one user share the quota. Different users do not share quota 4, 5 or 6:
-each user gets the whole quota. Different client ids do not share quota 2, 5 or 8: each client id gets the whole
-quota.
+Several quotas can match one client, but only the most specific one applies (KIP-55). The *default user*
+stands for any user, and the *default client id* stands for any client id. The broker looks for a quota in the
+order of this table, and uses the first one that exists. The right column shows which clients share the quota:
+    1. the client's user and the client id           clients with the same user and client id
+    2. the client's user and the default client id   clients with the same user and client id
+    3. the client's user                             clients with the same user
+    4. the default user and the client id            clients with the same user and client id
+    5. the default user and the default client id    clients with the same user and client id
+    6. the default user                              clients with the same user
+    7. the client id                                 clients with the same client id
+    8. the default client id                         clients with the same client id
 
 For example, the user alice has a quota of 1,000 bytes/s, and the client id `web` has a quota of 500 bytes/s. A
 client of alice has the client id `web`, so both quotas match. Only the quota of alice applies, because a quota

@@ -1,4 +1,4 @@
-"""Measures what clients use, and computes how long they have to wait.
+"""Counts what clients use, for example bytes, and computes how long they wait if they exceed a quota.
 
 A *meter* counts what clients use. Clients that share a quota also share its meter. One quota limits how many
 partitions clients create and delete. Its meter is a bucket of tokens (`TokenBucket`). The meters of all other
@@ -121,9 +121,9 @@ class ClientQuotas:
             return self._bucket(limit).throttle_ms(limit.quota, self._clock_ms())
 
     def most_bytes(self, client: QuotaClient) -> float | None:
-        """Return how many bytes a client may fetch within one window, or None if the client has no quota.
+        """Return how many bytes a client may fetch at once, or None if the client has no quota.
 
-        By default, this is ten times the quota in bytes per second.
+        By default, this is the quota for 10 s. For example, with a quota of 1,000 bytes/s, the result is 10,000 bytes.
         """
         limit = self.limits.of(QuotaKey.CONSUMER_BYTE_RATE, client)
         return None if limit is None else limit.quota * (self.size.samples - 1) * self.size.sample_ms / 1000

@@ -9,8 +9,8 @@ the connection: it reads no request from this connection until the time is over:
 The broker has a table that contains a handler for each API. If a quota limits an API, the table contains a
 wrapper instead of the API's handler. The wrapper counts what clients use, and throttles them.
 
-A broker without quotas has no wrappers, so it does no additional work. When an administrator changes a quota,
-the broker updates the table.
+If no quota limits an API, the broker calls the API's handler directly, without additional work. When an
+administrator adds such a quota, the broker replaces the handler by a wrapper that throttles clients.
 
 If a Fetch request exceeds a quota, Kafka sends a response without records. HMB sends the records, because a
 consumer with a small quota could otherwise never read a large batch. HMB then reads no request of this consumer
@@ -57,10 +57,10 @@ def throttled(
 ) -> tuple[dict[ApiKey, Handler], Callable[[SecurityState], None]]:
     """Return a table of handlers, and a function `load` that adapts the table to the quotas.
 
-    The new table contains the handlers without quotas. The caller must call `load` with the stored quotas before it
-    uses the table, and again after each change of the quotas.
+    The returned table is a copy of `handlers`. The caller must call `load` with the stored quotas before it uses
+    the table, and again after each change of the quotas.
 
-    For each API that a quota concerns, `load` replaces the handler in the table by a wrapper. The wrapper calls the
+    If a quota concerns an API, `load` replaces the API's handler in the table by a wrapper. The wrapper calls the
     handler, and throttles a client that has exceeded the quota.
     """
     table = dict(handlers)

@@ -61,18 +61,20 @@ class QuotaSample:
 class RateWindow:
     """A sliding window: it counts what a client has used in the last seconds.
 
-    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The *time
-    at the quota* is the sum of all samples divided by the quota. The *covered time* is the time that the samples
-    cover. If the time at the quota is longer, the client has to wait for the difference, the *throttle time*.
+    The window adds up all values of one second in a *sample*, and keeps the last 11 samples (by default). The
+    *covered time* is the time that these samples cover. The client has to wait for the *throttle time*. If the
+    following formula gives a negative number, the throttle time is 0:
+
+        throttle time = sum of all samples / quota - covered time
 
     In this example, the quota is 1,000 bytes/s, and a client sends three requests:
 
-        time     bytes   sum of bytes   time at the quota          covered time   throttle time
-         0.0 s   8,000          8,000                 8 s                10.0 s   0
-         0.5 s   7,000         15,000                15 s                10.5 s   4.5 s
-        12.0 s   1,000          1,000                 1 s                10.0 s   0
+        time     bytes   sum of bytes   sum / quota   covered time   throttle time
+         0.0 s   8,000          8,000           8 s         10.0 s   0
+         0.5 s   7,000         15,000          15 s         10.5 s   4.5 s
+        12.0 s   1,000          1,000           1 s         10.0 s   0
 
-    At 0.0 s, the first sample has just begun, so it covers 0 s. The other ten samples have not begun yet. But the
+    At 0.0 s, the first sample has just begun, so it covers 0 s. The ten other samples have not begun yet. The
     window counts each of them as 1 s, so that a new client can send many bytes at once. The covered time is
     therefore 10 * 1 s = 10.0 s.
 
@@ -106,12 +108,12 @@ class RateWindow:
     def _covered_ms(self, now_ms: int) -> int:
         """Return the covered time: the time (ms) that the samples of the window cover.
 
-        A new window has only one sample. The window counts the missing samples with their full length, so that a new
-        client can send many bytes at once.
+        A window consists of samples, for example 11 samples of 1 s. A sample that has not begun yet counts as a full
+        sample.
 
-        For example, a window has 11 samples of 1 s. At the beginning, the first sample covers 0 s. The ten missing
-        samples count as 1 s each, so the covered time is 10 s. If the quota is 1,000 bytes/s, a client can send 10,000
-        bytes at once without a delay.
+        For example, the first sample has just begun and covers 0 s. The ten other samples count as 10 s, so the covered
+        time is 10 s. With a quota of 1,000 bytes/s, a new client can therefore send 10,000 bytes at once without a
+        delay.
         """
         elapsed = now_ms - self.samples[0].start_ms
         missing = self.size.samples - 1 - elapsed // self.size.sample_ms
@@ -127,9 +129,9 @@ class RateWindow:
 class TokenBucket:
     """A bucket of tokens, which limits how many partitions a client creates and deletes.
 
-    Each partition takes one token. New tokens arrive at the rate of the quota. While the number of tokens is
-    negative, the client has to wait. At the beginning, the bucket is full: it contains as many tokens as arrive in
-    11 s (11 samples of 1 s, the default of `WindowSize`).
+    Each partition takes one token. New tokens arrive at the rate of the quota. If the number of tokens is negative,
+    the client has to wait until the number is 0. At the beginning, the bucket is full: by default, it contains the
+    tokens that arrive in 11 s.
 
     In this example, the quota is 2 partitions/s. The full bucket has 11 * 2 = 22 tokens:
 

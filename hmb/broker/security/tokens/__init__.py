@@ -13,10 +13,10 @@ secret text, the HMAC. The user gives the id and the HMAC to a program. The prog
 is the name, and the HMAC is the password. The broker then treats the program like the user.
 
 Read in this order:
-1. `oauthbearer.py`      the messages of OAUTHBEARER, a state machine
+1. `oauthbearer.py`      a state machine that handles the messages of OAUTHBEARER
 2. `checking.py`         the check of a token: signature, times, issuer and audience
 3. `public_keys.py`      the public keys of the identity provider
-4. `oauth_settings.py`   the settings of the broker for this check
+4. `oauth_settings.py`   the broker's settings for OAUTHBEARER
 5. `delegation.py`       delegation tokens
 6. `requesters.py`       which connections may send requests about delegation tokens
 """

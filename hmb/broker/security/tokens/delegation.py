@@ -135,20 +135,21 @@ class DelegationTokens:
         return hmac.digest((self._settings.secret_key or "").encode(), token.token_id.encode(), "sha512")
 
     def renew(self, given: bytes, principal: str, period: int) -> int:
-        """Change the expiry time of the token with the HMAC `given` to `period` ms from now. Return the new time.
+        """Set the expiry time of a token to `period` ms from now, and return the new time.
 
-        If `period` is below 1 or above the setting `delegation.token.expiry.time.ms`, the method uses the setting
-        instead. The new time cannot be later than the token's max time. Raises KafkaError and OSError.
+        `given` is the token's HMAC. If `period` is below 1 or above the setting `delegation.token.expiry.time.ms`, the
+        method uses this setting as the period. The new time is at most the token's max time. Raises KafkaError and
+        OSError.
         """
         longest = self._settings.expiry_time
         lifetime = min(period, longest) if period > 0 else longest
         return self._move_expiry(given, principal, lifetime)
 
     def expire(self, given: bytes, principal: str, period: int) -> int:
-        """Change the expiry time of the token with the HMAC `given` to `period` ms from now. Return the new time.
+        """Set the expiry time of a token to `period` ms from now, and return the new time.
 
-        The new time cannot be later than the token's max time. If `period` is negative, the method removes the token
-        immediately and returns `period`, as Kafka does. Raises KafkaError and OSError.
+        `given` is the token's HMAC. The new time is at most the token's max time. If `period` is negative, the method
+        removes the token immediately and returns `period`, as Kafka does. Raises KafkaError and OSError.
         """
         if period >= 0:
             return self._move_expiry(given, principal, period)
@@ -212,10 +213,10 @@ class DelegationTokens:
             return TokenCredential(unknown, token_id, 0)
         credential = self._credentials.get((mechanism, token_id))
         if credential is None:
-            # Each client that tries to log in gets a salt, even if its token does not exist. This salt must not tell
-            # the client whether the token exists. So the broker always sends the same salt for the same token id. It
-            # computes this salt from the id and a secret key. `unknown`, an invented credential for the id, already
-            # contains this salt.
+            # In a SCRAM login, the broker sends a salt to the client. For one token id, the salt must be the same
+            # whether or not the token exists. Otherwise, a client could find out which tokens exist. So an existing
+            # token uses the salt of `unknown`. `unknown` is the credential that the broker uses if no token has this
+            # id.
             salt, password = unknown.salt, base64.b64encode(self.hmac_of(token)).decode()
             salted = scram.salted_password(mechanism, password, salt, unknown.iterations)
             credential = scram.credential_of(mechanism, salted, salt, unknown.iterations)

@@ -54,11 +54,11 @@ class TransactionVersion(NamedTuple):
     end: range
 
     def check(self, kind: type[Request], version: int, allowed: range) -> None:
-        """Raise KafkaError if the broker is too old for the transaction version `number`.
+        """Raise KafkaError if the broker is too old for this `TransactionVersion`.
 
-        For example, transaction version 2 requires Produce requests of version 12. `kind` is then `ProduceRequest`, and
-        the range `allowed` contains only 12. The parameter `version` is the newest Produce version that the producer
-        can send to the broker. If `version` is 11, the method raises the error.
+        For example, transaction version 2 requires Produce requests of version 12. `kind` is `ProduceRequest`, and the
+        range `allowed` contains only 12. If the broker supports Produce requests only up to version 11, `version` is
+        11, and the method raises KafkaError.
         """
         if version not in allowed:
             what = f"the broker supports {kind.__name__} only up to version {version}: transaction version "
