@@ -28,7 +28,7 @@ def command() -> None:
 def name_of_profile(text: str) -> str:
     """Return the text if it can be the name of a profile. Otherwise, raise click.BadParameter."""
     if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
-        allowed = "a name can contain letters, digits, '.', '_' and '-'"
+        allowed = "a name contains only letters, digits, '.', '_' and '-', and does not begin with '.'"
         raise click.BadParameter(f"{text!r} is not a profile's name; {allowed}")
     return text
 

@@ -82,7 +82,7 @@ def ago(text: str) -> int:
 )
 @click.option(
     "--to-current", is_flag=True,
-    help="Keep each committed offset. For a partition without a committed offset, set the offset to the log's end."
+    help="Keep each committed offset. If a partition has none, set its offset to the end of the partition."
 )
 @click.option("--to-offset", type=IntRange(0), help="Set each offset to this number.")
 @click.option("--shift-by", type=int, metavar="N", help="Add N to each committed offset. N can be negative.")
@@ -96,7 +96,7 @@ def ago(text: str) -> int:
 )
 @click.option(
     "--from-file", type=NewPath(), metavar="FILE",
-    help="Set the group's offsets to the offsets that this file contains. The output of --export is such a file."
+    help="Set the group's offsets to the offsets in this file. The file has the format of the output of --export."
 )
 @click.option("--execute", is_flag=True, help="Set the offsets that the plan shows.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing. This is the default.")

@@ -27,7 +27,7 @@ from .jupyter import notebook_file
 from .workspace import NOT_STARTED, NotStarted, Workspace, WorkspaceError
 
 POLL = 0.3  # seconds between two checks whether the answer's file has changed
-PRINTED_LINES = 10  # If a requirement fails, the student sees the last 10 lines that the answer has printed.
+PRINTED_LINES = 10  # If a requirement fails, the student sees at most the last 10 lines that the answer has printed.
 
 
 def _number_or_here(ctx: click.Context, parameter: click.Parameter, number: int | None) -> int:

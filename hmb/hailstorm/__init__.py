@@ -18,9 +18,9 @@ The processors do not have to stop at the same time for a snapshot. Each tuple c
 its record, so a bolt can recognize a tuple that is not part of the snapshot. A bolt with a state processes this tuple
 only after its state for the snapshot is complete.
 
-After a crash, Hailstorm chooses the newest clock at which every processor has a snapshot, and all processors load
-these snapshots. The loaded states include exactly the records below the offsets in the clock. The spouts, which read
-the topics, continue at these offsets. So each record counts exactly once in the states.
+After a crash, Hailstorm loads all states from the newest snapshot that every processor has saved. For example,
+these states include the records of partition tags-0 at offsets 0 to 10. The spout that reads tags-0 then
+continues at offset 11. So each record counts exactly once in the states.
 
 The next drawing shows a topology that counts the hashtags in the topic `tags`, which has two partitions. Tuples move
 from left to right. In a snapshot with the clock C, each bolt saves its state at C:
@@ -31,9 +31,9 @@ from left to right. In a snapshot with the clock C, each bolt saves its state at
                                            v                  v
     snapshot store:          count-0 at C, count-1 at C, topn-0 at C
 
-One more component, the *negotiator*, decides when the topology takes a snapshot. It also chooses the clock of
-the snapshot. The negotiator writes these decisions as one value, the *master state*, into the *registry*, a
-small store of shared values. Every spout, bolt and sink reads the master state in the registry.
+A component called the *negotiator* decides when the topology takes a snapshot, and which records the snapshot
+includes. The negotiator stores its newest decision, the *master state*, in the *registry*, a small store of
+shared values. Every spout, bolt and sink reads the master state from the registry.
 
 The smallest Hailstorm program counts the words of the topic `lines`:
     import hmb

@@ -23,22 +23,23 @@ arguments. `lift` returns a new state at each call. `transform` may read the sta
 that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
 rules.
 
-**What may follow a bolt.** A bolt computes its outputs from its current state, for example from the count of a word so
-far. Tuples of different partitions can arrive in any order, and the outputs depend on this order. Only the last output
-for each key is always the same. A second bolt that receives the outputs must therefore use only the last one for each
-key.
+**What may follow a bolt.** A bolt computes each output from its current state, so the outputs depend on the
+order of the tuples. In each run, tuples of different partitions can arrive in a different order. Only the last
+output for each key is the same in all runs. A second bolt that receives the outputs must therefore use only the
+last output for each key.
 
-For example, a bolt adds the value 5 of partition 0 and the value 1 of partition 1. If the 5 arrives first, the bolt
-sends the running sums 5 and 6. If the 1 arrives first, the bolt sends 1 and 6. A second bolt that adds these running
-sums gets 11 or 7, which is not exact. A second bolt that keeps only the last running sum always gets 6.
+For example, a bolt adds 5 from partition 0 and 1 from partition 1, and sends its sum after each value. If 5
+arrives first, the bolt sends 5 and 6. If 1 arrives first, it sends 1 and 6. A second bolt that adds the
+received sums gets 11 or 7: its result depends on the order. A second bolt that keeps only the last sum always
+gets 6.
 
 Three monoids of the library can give exact results. `Newest` keeps the value with the highest version. The topology
 computes the version: a number that grows with each value of a key. `Max` and `TopN` keep the largest values. Their
 results are exact only if the value of a key never becomes smaller. For example, a count never becomes smaller, but
 a mean can.
 
-Sums and means of running values are never exact, because they depend on every value, not only on the last. The function
-`hailstorm.check` finds bolts whose results are not exact.
+A bolt can send its new sum after each tuple. If a second bolt adds or averages these sums, its result depends
+on the order of tuples. The function `hailstorm.check` searches for this mistake.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
 merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends
@@ -201,10 +202,12 @@ class Bolt:
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
     """Return an error message if the windows of a bolt would mix values of different keys, otherwise None.
 
-    The keys stay separate in `Sessions`, and in windows whose state is a map (`MapOf`) with one state for each key.
+    For example, the results for these windows are:
 
-    In all other windows, a sum or a mean is an error, because it would mix the keys. Any other monoid, for example
-    `TopN`, is allowed if the user passes a function `transform` (`has_transform`).
+    - `Sessions(60_000, Sum())` or `Tumbling(60_000, MapOf(Sum()))`: None, because each key has its own state.
+    - `Tumbling(60_000, Sum())`: an error message, because the values of all keys would enter one sum.
+    - `Tumbling(60_000, TopN(3))`: None if the user passes a function `transform` (`has_transform`), otherwise an
+      error message.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift
@@ -222,6 +225,6 @@ def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]
 
 
 def _running_sessions(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return a list with one result: the new result of the session of `key` that contains the event time `time`."""
+    """Return a list with the result of one session of `key`. The event time `time` lies in this session."""
     start, _, content = session_at(state[key], time)
     return [((key, start), windows.values.values.result(content))]

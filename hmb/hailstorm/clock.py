@@ -5,9 +5,9 @@ two partitions. At 12:00:05, it has counted 9 records of one partition and 2 of 
 at 12:00:05 can be 4 and 7. A time therefore does not define a state, but a *clock* does. A clock contains one offset
 for each partition. The state at a clock is the state after exactly the records below these offsets.
 
-Each tuple carries the partition and the offset of its record. A processor compares this offset with the clock's offset
-for the same partition, and so decides alone whether the tuple belongs to the state. All processors can therefore save
-their states at the same clock, without locks and without asking each other.
+Each tuple carries the partition and the offset of its record. Suppose that a snapshot includes the records of
+partition tags-0 below offset 4. Every processor can then decide alone that a tuple of tags-0 at offset 3
+belongs to the snapshot. The processors need no locks, and do not ask each other.
 
 `C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
 offset o is below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
@@ -85,15 +85,16 @@ class Clock(Mapping[TopicPartition, int]):
         return self <= other and self != other
 
     def includes(self, partition: TopicPartition, offset: int) -> bool:
-        """Return whether a tuple is below this clock: `offset` is smaller than this clock's offset of `partition`."""
+        """Return whether `offset` is smaller than the offset that this clock contains for `partition`."""
         return offset < self._offsets[partition]
 
     def has_reached(self, goal: Clock) -> bool:
-        """Return whether this clock is at or above `goal` in each partition of this clock.
+        """Return whether each offset of this clock is at or above the offset of the same partition in `goal`.
 
-        For example, a processor has received all records for a snapshot when its low water mark has reached the clock
-        of the snapshot. The low water mark contains only the partitions from which the processor receives tuples.
-        `goal` may contain more partitions.
+        `goal` may contain more partitions. For example, the clock (tags-0: 7) has reached the goal
+        (tags-0: 7, tags-1: 40).
+
+        A processor calls this method to find out whether it has received all tuples for a snapshot.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 

@@ -5,14 +5,13 @@ exception class.
 
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not
   help.
-- `UserCodeError`: a function that the user wrote raised an exception. After a restart, the function would raise
-  the exception again, so the topology stops. But in a sink, the cause can be temporary (`can_pass`), for
-  example a database that is restarting. The sink then raises the exception itself, and the runner starts the
-  sink again.
+- `UserCodeError`: a function of the user raised an exception. After a restart, the function would raise the
+  exception again, so the topology stops. In a sink, the cause can be temporary (`can_pass`), for example a
+  database restart. The sink then raises no `UserCodeError`, and the runner starts the sink again.
 - `SnapshotError`: a snapshot cannot be saved or loaded, for example because the disk is full or a file is
   damaged.
-- `StaleEpochError`: a processor tried to write, although a newer epoch of the topology has begun. The write is
-  refused, and the processor ends.
+- `StaleEpochError`: a processor tried to write, although the topology has started again (in a new *epoch*). The
+  write is refused, and the processor ends.
 - `CodecError`: a value cannot be encoded, or bytes cannot be decoded.
 """
 

@@ -30,9 +30,9 @@ from zlib import crc32
 from hmb.hailstorm.codec import encode
 
 Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
-# The encoding of a key of bytes consists of a prefix and the key. The prefix depends only on the key's length.
-# BYTES_PREFIXES[5], for example, is the CRC-32 of the prefix of a 5-byte key. `instance_of` continues this CRC with the
-# key, and so needs no encoding.
+# The encoding of a bytes object is a prefix, followed by the bytes. The prefix depends only on the number of bytes.
+# BYTES_PREFIXES[5] is the CRC-32 of the prefix for 5 bytes. With this value, `instance_of` hashes a 5-byte key without
+# encoding the key.
 BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
 REMEMBERED_KEYS = 100_000  # a router that remembers this many keys forgets all of them before it adds another key
 

@@ -6,10 +6,10 @@ registry. A node is a value with a path, like a small file. The negotiator write
 node `living/count-0`, and the negotiator watches the reports. The master state and each report are complete values. A
 reader that missed earlier values therefore needs only the newest value.
 
-The registry can contain old reports. For example, the negotiator asks the spouts to pause, but a slow spout has
-not read this yet, and its report of the previous pause is still there. Each report therefore contains the
-number of the newest master state that the processor has read. The negotiator ignores a report with an older
-number.
+The registry can contain old reports. For example, the negotiator asks all spouts to pause, and finds a report
+that a slow spout wrote for the previous pause. Each request of the negotiator (a *master state*) therefore has
+a number. A report contains the number of the newest request that the processor has read. The negotiator ignores
+reports for older requests.
 
 A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into
 the master state. In three of the phases, it then waits for reports. In this example, the spout `tags-0` reads a
@@ -41,8 +41,8 @@ from hmb.hailstorm.clock import Clock
 class MasterPhase(Enum):
     """A phase of a topology: for example, records flow, or the spouts pause for a snapshot.
 
-    The negotiator changes the phase. Two names contain the word "clock": the clock of a snapshot has one offset for
-    each partition, and the snapshot covers the records below these offsets.
+    The negotiator changes the phase. In "SpoutsPaused(clock)" and "Flowing(clock)", the clock has one offset for
+    each partition. The snapshot in progress covers the records below these offsets.
     """
 
     DISCONNECTED = "Disconnected"
@@ -57,18 +57,19 @@ class MasterPhase(Enum):
 
 @dataclass(frozen=True)
 class MasterState:
-    """The newest decision of the negotiator: the phase of the topology, and the values that this phase needs.
+    """The newest decision of the negotiator: the phase of the topology, and the values for this phase.
 
-    The negotiator writes the master state into the node `master` of the registry, where all processors read it. A
-    snapshot contains the states of the processors. Each snapshot has a *clock* with one offset for each partition:
-    the snapshot covers the records below these offsets. A *spout* is a processor that reads a partition.
+    All processors read the master state in the node `master` of the registry. A *spout* is a processor that reads a
+    partition. The *clock* of a snapshot contains one offset for each partition: the snapshot covers the records
+    below these offsets.
 
     epoch        the number of the epoch; each start and each recovery of the topology begins a new epoch
     number       the number of this master state within its epoch; the first one has number 0
-    clock        in the phase SPOUTS_REWIND: the offsets where the spouts begin; during a snapshot: its clock
+    clock        in the phase SPOUTS_REWIND: the offsets at which the spouts begin to read
+                 in the phases SPOUTS_PAUSED_AT and FLOWING_TO: the clock of the snapshot in progress
     snapshot     in the phase SPOUTS_REWIND: the clock of the snapshot to restore, or None if no snapshot exists
-    completed    the clock of the newest complete snapshot; a snapshot is complete if all processors have saved it
-    ending       whether the topology ends after the snapshot in progress; the spouts then stay paused
+    completed    the clock of the newest snapshot that all processors have saved, or None
+    ending       True if the topology ends after the snapshot in progress: the spouts stay paused until the end
     error        the error that ended the topology, or None
     """
 
@@ -100,23 +101,23 @@ class MasterState:
 
 @dataclass
 class Report:
-    """The state of one processor, as the processor reports it in its own node of the registry.
+    """A processor's report to the negotiator. Each processor writes its own report into the registry.
 
-    A snapshot contains the states of the processors. Each snapshot has a *clock* with one offset for each
-    partition: the snapshot covers the records below these offsets. A *spout* is a processor that reads a partition.
+    A *spout* is a processor that reads a partition. The *clock* of a snapshot contains one offset for each
+    partition: the snapshot covers the records below these offsets.
 
-    epoch        the epoch in which the processor takes part; 0 if it takes part in none
-    seen         the number of the newest master state of this epoch that the processor has read
-    address      (host, port) to which other processes send tuples; None if all processors run in one process
-    saved        the clocks of the processor's intact snapshots; empty after the phase INITIALIZE
-    start        for a spout: the offset where it begins without a snapshot; None after the phase INITIALIZE
-    is_ready     whether the processor has restored its snapshot; a spout must also be at its first offset
-    position     for a paused spout: the offset of the next record; otherwise None
+    epoch        the epoch (the start of the topology) in which the processor takes part, or 0
+    seen         the number of the newest master state (decision of the negotiator) that the processor has read
+    address      (host, port) to which other processes send tuples, or None if all processors run in one process
+    saved        in the phase INITIALIZE: the clocks of the processor's intact snapshots
+    start        for a spout in the phase INITIALIZE: the offset where the spout begins if no snapshot exists
+    is_ready     whether the processor has restored its snapshot (if one exists) and can process tuples
+    position     for a paused spout: the next offset to read; otherwise None
     is_at_end    for a spout that reads a bounded topic: whether it has read the whole partition
-    split        the clock of the newest snapshot that the processor has begun; a bolt later resets it to None
-    stored       the clock of the newest snapshot that the processor has saved or restored in this epoch
-    not_saved    (clock, reason) if the processor could not save the snapshot with this clock; otherwise None
-    failure      the reason why the processor cannot continue, even after a restart; otherwise None
+    split        the clock of the newest snapshot that the processor has begun, or None
+    stored       the clock of the newest snapshot that the processor has saved or restored in this epoch, or None
+    not_saved    (clock, reason) of a snapshot that the processor could not save, or None
+    failure      the reason why the processor cannot continue, even after a restart, or None
     figures      counts and sizes that the user sees
     """
 

@@ -4,9 +4,9 @@ Each tuple comes from a record of a partition. The partition and the offset of t
 *payload* is a tuple together with its origin. When a bolt computes output tuples from an input tuple, they get the
 origin of the input tuple.
 
-Snapshots use the origin. Each snapshot has a *clock*, which contains one offset for each partition. For example, the
-clock contains the offset 10 for the partition tags-0. The snapshot then includes the tuples from the offsets 0 to 9 of
-tags-0, but no tuples from offset 10 or from higher offsets.
+The origin of a tuple (partition and offset) decides whether a snapshot includes the tuple. Each snapshot has a
+*clock*, which contains one offset for each partition. If the clock contains the offset 10 for the partition
+tags-0, the snapshot includes the tuples from the offsets 0 to 9 of tags-0, but no later tuples of tags-0.
 
 One record can lead to several tuples at a sink: a bolt can return several tuples, and a topology can have several
 paths. Four values therefore identify a tuple: its partition, its offset, its path and its *number*. The path names
@@ -16,15 +16,16 @@ the nodes that made the tuple. The number contains one position for each node of
 If a tuple is replayed, it has the same identity as before. A sink can therefore recognize the tuple, and overwrite
 its earlier output instead of adding a second one.
 
-Creating a Python object for each payload would take longer than a bolt's work on the payload. A sender therefore puts
-many payloads of one partition into the lists of one `Payloads` object. This example shows its most important fields:
+Creating a Python object for each payload would take longer than a bolt's work on the payload. A sender therefore
+puts many payloads of one partition into the lists of one `Payloads` object. This example shows its most
+important fields:
     sender      count-1                          the processor that sends
     path        (tags, count)                    the nodes that made these tuples
     partition   tags-0                           the partition from which all these tuples originate
     offsets     [7, 8, 10]                       for each tuple: the offset of its record, ascending
     numbers     [(0, 0), (0, 1) ...]             for each tuple: one index for each node of `path`; (0, 1) means
-                                                 the first output of `tags`, and the second that `count` made from it
-                None                             each node made exactly one tuple from each input
+                                                 the first output of `tags` and the second output of `count`
+                or None                          if each node made exactly one tuple from each input
     tuples      [("love", 101), ("sun", 3) ...]  the tuples themselves
     mark        tags-0: 11, tags-1: 40           low water mark: the sender sends no more tuples with smaller offsets
     times       tags-0: 1398902400000            time mark (ms): the sender sends no more tuples with earlier times
@@ -69,8 +70,8 @@ class Payloads:
     - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
       offsets are in ascending order.
     - `numbers` contains one item for each tuple. For example, `path` is ("tags", "count"), and the item is (0, 2).
-      The node `tags` made its first output, and from this output, the node `count` made the tuple as its third
-      output.
+      The node `count` received output 0 of the node `tags`, and made the tuple as its output 2. Output
+      numbers begin at 0.
     - `numbers` is None if every node made exactly one output from each input.
     - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
       these offsets.

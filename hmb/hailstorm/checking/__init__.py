@@ -5,9 +5,9 @@ The function makes states from sample tuples, and tests the monoid laws with the
 `check` returns a text with the law and the states.
 
 The function `check` has two forms:
-    check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
-    check(topology, records)     first checks each bolt like check(bolt, tuples), with the tuples that reach the bolt;
-                                 then checks the topology
+    check(bolt, tuples)          checks whether the order of merges changes the bolt's state, and whether one of
+                                 its functions returns different results for the same argument
+    check(topology, records)     checks each bolt with the tuples that it receives; then checks the topology
 
 The check of a topology finds the mistakes of its bolts, and also these mistakes:
 - The topology does not run, or it fails in some order of events.
@@ -18,9 +18,9 @@ The check of a topology finds the mistakes of its bolts, and also these mistakes
 - A bolt has several instances, and two tuples with the same key can go to different instances. Each instance
   then computes only a part of the result for this key.
 - The result depends on the order of events. The check simulates the topology many times, with different orders
-  of events and with crashes. All simulations must give the same result. For example, bolt A sends its current
-  count after each tuple, and bolt B adds these counts. The sum depends on the order in which A receives its
-  tuples.
+  of events and with crashes. All simulations must give the same result. For example, bolt A sends the sum of all
+  amounts so far after each tuple, and bolt B adds these sums. For the amounts 5 and 1, B adds 5 and 6. For the
+  amounts 1 and 5, B adds 1 and 6.
 
 **Windows.** When a snapshot begins, a bolt *closes* the windows that have ended: it drops these windows with
 their content. Snapshots begin at different moments in different runs. So at the end of two correct runs,
@@ -41,8 +41,9 @@ records, but a tuple can still be late at a bolt.
 In a real run, a partition can have no records for a while. A bolt then closes windows without waiting for this
 partition. The next tuples of the partition can therefore be late.
 
-In the simulation, a bolt always waits for all partitions. A tuple is then late only if the bolt's function `time`
-returns an earlier time for the tuple than the spout's function `event_time`. The check reports this bolt as a problem.
+In the simulation, a bolt waits for all partitions. A tuple can be late for only one reason: the bolt's function
+`time` returns an earlier time than the spout's function `event_time`. The check reports late tuples as a
+problem of the bolt.
 
 An empty list of problems means that `check` found no counterexample. With more samples, `check` may still find one.
 

@@ -154,13 +154,14 @@ def _order_problems(
 ) -> Iterator[str]:
     """Yield a problem if the result of a bolt depends on the order of events.
 
-    `first` contains the results of an earlier run. The function runs the topology again several times, each time
-    with another order of events. It compares the results of the bolts with the results in `first`. If a run fails,
-    the function yields the error.
+    The function runs the topology several times, each time with another order of events. It compares the results of
+    the bolts with the results of an earlier run (`first`). If a run fails, the function yields the error.
 
-    The function stops at a bolt with a different result, because the bolts after it receive its tuples. It yields
-    one problem for this bolt. If the bolt's name is in `broken`, the user already knows a problem of this bolt, and
-    the function yields nothing.
+    If a bolt has a different result, the function yields one problem and stops. The next bolts receive different
+    tuples from this bolt, so their results differ, too.
+
+    The set `broken` contains the names of bolts and spouts with problems that the user already knows. If a bolt
+    in `broken` has a different result, the function stops and yields nothing.
     """
     quiet = _without_sinks(topology, {})
     for order in range(1, ORDERS):

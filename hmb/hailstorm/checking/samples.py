@@ -19,9 +19,9 @@ from hmb.hailstorm.topology import Topology
 
 
 def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
-    """Return, for each spout with dead letters, a list of their error texts.
+    """Return a dict: name of a spout -> error texts for the records that the spout cannot convert.
 
-    A dead letter is a record for which the spout's function `convert` raises an error.
+    For these records (dead letters), the spout's function `convert` raises an error.
     """
     found = {
         name: [error for _, error in _converted(spout, records) if error is not None]

@@ -21,20 +21,20 @@ partition. The tuple is *below C* if the offset of this record is smaller than t
 Otherwise, the tuple is *above C*. While the topology takes a snapshot, a bolt receives tuples of both kinds, in
 any order. The bolt merges the tuples below C into a state A. The tuples above C must wait.
 
-When the bolt has merged all tuples below C, it saves A in the background. The bolt must not change A during the
-save, so it merges the tuples above C into a second state B. After the save, the bolt continues with
-merge(A, B). The result is the same as if the bolt had merged all tuples into A.
+When the state A of a bolt contains all tuples of a snapshot, the bolt saves A in the background. A must not
+change during the save. The bolt therefore merges other tuples into a second state B. After the save, the bolt
+continues with merge(A, B). The result is the same as with only one state.
 
-After a crash, each bolt loads its state from the snapshot at a clock C. This state contains the tuples below C.
-The bolt then receives all other tuples. It had received some of them before the crash, but the loaded state
-does not contain them. The tuples may arrive in a different order than before. The order of merges does not
-matter, so the bolt reaches the same state as without the crash.
+After a crash, each bolt loads its state from a snapshot. The bolt then receives all tuples that this state does
+not contain. Some of these tuples also arrived before the crash, perhaps in a different order. The order of
+merges does not matter, so the bolt reaches the same state as without the crash.
 
 Two kinds of states look like commutative monoids, but are not:
 - Sums of floats. Python rounds each sum, so (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and
   `FloatSum` add floats without rounding.
 - A map with only the n largest sums. When it drops a key, it loses the key's sum so far. `TopN` therefore keeps
-  the largest value of each key, not a sum. The values of a key must never decrease.
+  the largest value of each key, not a sum. Use `TopN` only for values that never become smaller, for example
+  counts.
 
 Users can define monoids of their own. The function `hailstorm.check` tests such a monoid: it searches for states that
 break one of the three laws (identity, associativity, commutativity).

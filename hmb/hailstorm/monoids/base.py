@@ -83,10 +83,10 @@ class Monoid(ABC, Generic[S]):
         return len(state) if hasattr(state, "__len__") else 1
 
     def describe(self) -> str:
-        """Return a text that describes this kind of state, for example "MapOf(Sum())".
+        """Return a text that describes this monoid, for example "MapOf(Sum())".
 
-        A snapshot store keeps this text for each bolt. When a topology starts with another text, the store refuses it,
-        because the new monoid may not be able to read the old states.
+        A snapshot store keeps this text for each bolt. If the text for a bolt changes, the topology refuses to start,
+        because the bolt's new monoid may not be able to read the stored states.
 
         A monoid with parameters overrides this method, and returns for example "HyperLogLog(12)".
         """

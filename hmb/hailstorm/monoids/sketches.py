@@ -9,8 +9,8 @@ The state of each sketch is a map. The three sketches answer these questions:
 After a crash, a topology processes some tuples again, perhaps in another order. The three sketches then have
 exactly the same estimates as without a crash, because the order of merges does not change their states.
 
-Some sketches of other libraries do not guarantee this. For example, the sketch KLL of the library
-`datasketches` drops values at random, so its estimates can differ after a crash.
+The sketch KLL of the library `datasketches` drops values at random. After a crash, a topology processes some
+tuples again, and KLL can then drop other values than before. Its estimates can therefore change.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -43,12 +43,13 @@ def stable_hash(value: Any, salt: int = 0) -> int:
 class HyperLogLog(MapOf):
     """Estimates how many different values have occurred.
 
-    The sketch computes a 64-bit hash of each value. The first `precision` bits are the number of a *register*. The
-    *rank* is the position of the first 1 in the other bits: it is 3 if they begin with 001. A state maps each
-    register to its highest rank.
+    The sketch computes a 64-bit hash of each value. The first `precision` bits of a hash select a *register*. The
+    *rank* of a hash is the position of the first 1 in the other bits. For example, the rank is 3 if the other bits
+    begin with 001.
 
-    One of 2**r hashes has the rank r. A high rank therefore shows that a register has received many different
-    values. A repeated value has the same hash, so it does not change the state.
+    A state maps each register to its highest rank. On average, only one in 2**10 hashes has the rank 10. A register
+    with a high rank has therefore probably received many different values. A repeated value has the same hash, so
+    it does not change the state.
 
     The standard error is 1.04 / sqrt(2**precision): 1.6 % for the default precision.
     """
@@ -85,8 +86,8 @@ class HyperLogLog(MapOf):
 def _sigma(x: float) -> float:
     """Return x plus the sum of x**(2**k) * 2**(k-1) for k = 1, 2, 3 and so on.
 
-    `x` is the number of empty registers divided by the number of all registers. HyperLogLog uses the result to
-    allow for the empty registers in its estimate.
+    `x` is the number of empty registers divided by the number of all registers. If some registers are empty,
+    HyperLogLog corrects its estimate with the result.
     """
     if x == 1:
         return math.inf
@@ -99,10 +100,10 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return the correction of HyperLogLog's estimate for registers that have the highest possible rank.
+    """Return a number with which HyperLogLog corrects its estimate.
 
-    A state of HyperLogLog maps registers to ranks. To compute `x`, count the registers whose rank is below the
-    highest possible rank, and divide this number by the number of all registers.
+    A state of HyperLogLog maps registers to ranks. The correction is necessary because ranks have an upper limit.
+    `x` is the number of registers whose rank is below this limit, divided by the number of all registers.
     """
     if x in (0, 1):
         return 0.0
@@ -117,11 +118,14 @@ def _tau(x: float) -> float:
 class CountMin(MapOf):
     """Estimates how often each value has occurred. An estimate is never too low, but it can be too high.
 
-    A state is a table of counts with `depth` rows and `width` cells in each row. For each value, a hash selects one
-    cell in each row, and each occurrence adds 1 to these cells. Other values can share a cell, so the estimate is
-    the smallest count in these cells.
+    A state is a table of counts with `depth` rows and `width` cells in each row. In each row, a hash of a value
+    selects one cell. Each occurrence of the value adds 1 to these cells.
 
-    After N values, an estimate is at most N * e / width too high, with a probability of at least 1 - e**-depth.
+    If several values share a cell, its count is too high. The estimate for a value is the smallest count in the
+    value's cells.
+
+    After N values, the error of an estimate is usually at most N * e / width, where e is 2.718. The probability of
+    a larger error is at most e**-depth.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:

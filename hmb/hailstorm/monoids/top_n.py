@@ -25,7 +25,7 @@ of this map.
 If several keys have the same value, `TopN` orders these keys by their encoding. The choice among these keys therefore
 does not depend on the order of merges.
 
-Source: Hailstorm, chapter 4, "Example Topology", where the queue of each topn bolt is trimmed to n entries.
+Source: the Hailstorm paper, chapter 4, "Example Topology". There, each bolt `topn` keeps only n entries.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ The *event time* of a tweet is the time when it was written, in ms since 1970. A
 after a crash perhaps a second time. For example, a topology counts the tweets with #love in each hour. The counts must
 not depend on when the topology processes a tweet, so the hours are hours of event time.
 
-A *window* is an interval of event time, for example one hour. A bolt with windows keeps a separate state for each
-window, for example a count. Three types of windows exist, here with duration 60 and step 30:
+A *window* is an interval of event time, for example one hour. A bolt with windows keeps a separate state for
+each window, for example a count. Three types of windows exist. In this example, `duration` is 60 ms, and `step`
+is 30 ms:
     Tumbling(duration)         [0, 60) [60, 120) ...                 each time is in one window
-    Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in duration / step windows, here in 2
+    Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        each time is in 60 / 30 = 2 windows
     Sessions(gap)              a session ends when no value of its key follows within `gap` ms
 
 A stream does not end, so a map of windows would grow forever. A bolt with the *event-time watermark* W expects no more
@@ -112,13 +113,15 @@ class Tumbling(Sliding):
 
 
 class SessionList(Monoid[list[Session]]):
-    """The sessions of one key in order of time. Each has its first and last event time and a state.
+    """The monoid for the sessions of one key. A state is a list of sessions in order of time.
 
-    The method `merge` copies the whole list. A bolt therefore adds each tuple with `absorb`, which changes the list
-    and finds the position by bisection. While a bolt saves a snapshot, it has two lists. The method `view` shows
-    them as one list.
+    The method `merge` copies whole lists. A bolt therefore adds each tuple with `absorb`, which changes the
+    existing list.
 
-    Invariant: two sessions of a list are at least `gap` ms apart.
+    While a bolt saves its list in a snapshot, this list must not change. The bolt then keeps newer tuples in a
+    second list. The method `view` shows both lists as one.
+
+    Invariant: the time between two sessions of a list is at least `gap` ms.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
@@ -217,15 +220,14 @@ class MergedSessions(Sequence[Session]):
 class Sessions(WindowsOf):
     """Sessions by key: a session ends if its key has no value for `gap` ms.
 
-    A state maps each key to the list of its sessions. To add a tuple, the bolt searches this list by bisection, so
-    `Sessions` is about as fast as `Tumbling`.
+    A state maps each key to a list of the key's sessions. To add a tuple, a bolt searches this list by bisection,
+    so `Sessions` is about as fast as `Tumbling`.
 
-    The *watermark* is the event time that all later tuples reach or exceed. When it is `gap` ms above the end of a
-    session, no more values can belong to the session. The bolt drops the session at the beginning of the next
-    snapshot.
+    The *watermark* of a bolt is an event time. The bolt expects no more tuples with earlier event times. When the
+    watermark is at least `gap` ms after the end of a session, the session is complete. The bolt drops this session
+    at the beginning of the next snapshot.
 
-    If a spout has a long `allowed_lateness`, the watermark of the bolt grows later. The bolt then keeps more
-    sessions in memory.
+    A long `allowed_lateness` of a spout delays the watermark. The bolt then keeps each session in memory longer.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:

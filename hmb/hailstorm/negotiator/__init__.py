@@ -2,24 +2,25 @@
 
 The negotiator works in rounds. If nothing fails, each round takes one snapshot:
 1. Data flows during the grace period.
-2. The spouts pause. The snapshot gets a *clock*, which contains the spouts' next offset in each partition.
-3. The spouts resume. Each processor saves its state after exactly the records below these offsets.
+2. The spouts pause. For each partition, the *clock* of the snapshot contains the offset that a spout reads next.
+3. The spouts resume. Each processor saves a state that includes exactly the records below the clock's offsets.
 4. When every processor has saved its state, the snapshot is complete.
 
 The table `steps.STEPS` contains the steps of a round, and the steps after a failure. The documentation draws its
 picture of the state machine from this table.
 
-The Hailstorm paper has the same four steps, but an error in its snapshots, which HMB corrects with one more phase. A
-snapshot must contain only the tuples below its clock C. When a bolt receives C, it splits its state in two: the tuples
-below C, and the other tuples.
+HMB takes a snapshot in the same four steps as the Hailstorm paper. A snapshot of the paper can contain too many
+tuples. HMB corrects this error with an additional phase. The clock of a snapshot contains one offset for each
+partition. The snapshot must contain only the tuples from records below these offsets.
 
-In the paper, the spouts pause, the negotiator chooses C, and the spouts immediately send tuples again. A tuple that is
-not below C can then reach a bolt before the bolt receives C. The bolt adds the tuple to the state of the snapshot.
-After a crash, the spouts send this tuple again, and the bolt counts it twice.
+Suppose that a snapshot must contain only the tuples of a partition up to offset 9. In the Hailstorm paper, the
+spouts pause, but they resume before all bolts have received this limit. A bolt can therefore add the tuple at
+offset 10 to the snapshot. After a crash, the spouts send this tuple again, and the bolt counts it twice.
 
-In HMB, the spouts stay paused until every processor that saves snapshots has received the clock C. Each of these
-processors then keeps the tuples below C apart from all later tuples, and reports this to the negotiator. After all
-reports, the spouts send tuples again. This additional phase is SpoutsPaused(clock).
+In HMB, the spouts stay paused during a phase that the Hailstorm paper does not have: SpoutsPaused(clock). Each
+processor that saves snapshots receives the clock (one offset for each partition), and reports this to the
+negotiator. From then on, the processor adds only tuples with smaller offsets to the snapshot. After all
+reports, the spouts resume.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
 restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors
@@ -33,11 +34,13 @@ clock is *complete*. After a crash, the topology usually restarts at the newest 
 restarts at a newer clock: the crash happened after all processors had saved their snapshots, but before the
 negotiator recorded the clock as complete.
 
-The topology never restarts at a clock older than the newest complete one. A sink can therefore write the outputs of
-records below the newest complete clock: no restart repeats these outputs.
+Suppose that the newest complete snapshot covers the records at the offsets 0 to 9 of a partition. No restart
+begins from an older snapshot, so no restart repeats the outputs of these records. A sink can therefore write
+the outputs.
 
-If a processor has lost its part of the newest complete snapshot, and no newer snapshot has the parts of all
-processors, the negotiator ends the topology with an error.
+Suppose that a processor has lost its part of the newest snapshot that is recorded as complete. If all
+processors have saved a newer snapshot, the topology restarts from the newer snapshot. Otherwise, the negotiator
+ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
 negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.

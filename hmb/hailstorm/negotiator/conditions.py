@@ -4,10 +4,12 @@ The negotiator must decide correctly even if it has missed messages. So a condit
 of the master state, the registry and the time. It never depends on messages or their order. A negotiator that has just
 been elected makes the same decision as one that has seen every change of the registry.
 
-When a topology restarts or takes a snapshot, the negotiator waits for answers from processors in several
-phases. If an answer is still missing `patience` seconds after a phase began, the negotiator restarts the
-topology. All processors then begin at the newest snapshot that every processor has saved. One phase has no such
-limit: when a topology starts or restarts, the negotiator waits until all processors have registered.
+In several phases of a restart or a snapshot, the negotiator waits for answers from processors. The setting
+`patience` limits each wait, by default to 30 seconds. If an answer is still missing after this time, the
+negotiator restarts the topology from the newest snapshot that every processor has saved.
+
+One phase has no time limit: when a topology starts or restarts, the negotiator waits until all processors have
+registered.
 
 The time `patience` must not be too short. A bolt saves its part of a snapshot only after it has processed all
 tuples that belong to the snapshot. If many tuples wait in front of the bolt, this can take longer than

@@ -38,9 +38,10 @@ class EpochStore(Protocol):
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record that every processor has saved its part of the snapshot at `clock`. Delete all other snapshots.
+        """Mark the snapshot at `clock` as complete, and delete all other snapshots.
 
-        `clock` contains one offset for each partition. The snapshot covers the records below these offsets.
+        Before this call, every processor has saved its part of the snapshot. The snapshot covers the records below the
+        offsets in `clock`.
 
         Each start of the topology begins a new epoch. Raises StaleEpochError if `epoch` is not the newest epoch.
         """
@@ -68,12 +69,10 @@ class Negotiator:
     def step(self, view: RegistryView) -> MasterState | None:
         """Act on at most one event of the table `steps.STEPS`, and return the new master state.
 
-        Return None if no event has occurred, or if the snapshot store refuses the epoch.
+        Each start or restart of the topology begins a new epoch. Return None if no event has occurred, or if the
+        snapshot store refuses a snapshot because a newer epoch has begun.
 
-        Raises SnapshotError if the store cannot begin an epoch, and TopologyError if a topic has changed.
-
-        If the store cannot complete a snapshot, the topology continues without it. If it is the last snapshot, the
-        topology ends with an error.
+        Raises SnapshotError if the store cannot begin an epoch. Raises TopologyError if a topic has changed.
         """
         situation = self._situation(view)
         for step in self.steps:

@@ -1,10 +1,11 @@
 """The processors: spouts, bolts and sinks as state machines without threads.
 
 A processor is one instance of a spout, a bolt or a sink. Each start of the topology begins a new *epoch*. In
-each epoch, a new state machine makes the decisions of the processor. It never waits.
+each epoch, a new state machine makes the decisions of the processor. The methods of the state machine never
+wait for tuples or for other processors.
 
-A *driver* is the code that calls the methods of a state machine, for example when tuples have arrived. It then
-reads from the fields of the state machine which tuples to send.
+A *driver* is code that calls the methods of a state machine, for example when tuples have arrived. After the
+call, the driver sends the tuples in the field `outbox` of the state machine.
 
 Two kinds of drivers call the state machines. The first kind are the runners: they call the state machines from
 threads, and send tuples through sockets. The other driver is the module `hmb.hailstorm.simulation`. It runs the
@@ -31,34 +32,34 @@ below C. The bolt takes the snapshot in five steps:
    merge(A, B).
 5. After the save, merge(A, B) becomes the only state of the bolt.
 
-The Hailstorm paper has two errors in its snapshots. The module `hmb.hailstorm.negotiator` explains one of the
-errors: the spouts resume too early.
+The snapshot algorithm of the Hailstorm paper has two errors: paused spouts resume too early (see the module
+`hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
-The second error is in the outputs of a bolt: an output for a tuple below C can depend on an earlier tuple above C. For
-example, C contains the offset 10 for tags-0 and the offset 5 for tags-1. A bolt counts the word "sun" from offset 5 of
-tags-1, and then from offset 9 of tags-0. For the tuple from offset 9, it sends the count 2. The next bolt stores this 2
-in its snapshot. The correct count is 1, because the snapshot does not contain the tuple from offset 5.
+In the Hailstorm paper, a bolt can send wrong outputs. For example, a snapshot contains offsets 0 to 9 of the
+partition tags-0, and offsets 0 to 4 of tags-1. A bolt counts words. It receives "sun" from offset 5 of tags-1,
+and then "sun" from offset 9 of tags-0. For offset 9, the bolt sends the count 2, and the next bolt saves this 2
+in the snapshot. The correct count is 1, because the snapshot does not contain offset 5 of tags-1.
 
-In HMB, a tuple above C waits until the bolt has processed all tuples below C (step 2). The waiting tuple therefore
-cannot change the outputs for those tuples. In a bolt without a state, no tuple waits, because each output depends on
-only one tuple.
+Until a bolt in HMB has processed all tuples of a snapshot, all other tuples wait. The outputs that belong to
+the snapshot therefore cannot depend on the waiting tuples. In a bolt without a state, no tuple waits, because
+each output depends on only one tuple.
 
 **The low water mark.** A processor sends a low water mark with each payload: one offset for each partition. It
 promises to send no more tuples from records below these offsets.
 
-A bolt computes its own mark: for each partition, the minimum of the marks that it receives. For example, C contains
-the offset 10 for a partition. When the mark of the bolt for this partition is 10 or more, all tuples below C from this
-partition have arrived. When this holds for all partitions, the bolt saves its state for the snapshot.
+A bolt computes its own low water mark: for each partition, the minimum of the marks that it receives. For
+example, it receives the marks 10 and 12 for a partition from two processors, so its own mark is 10. All tuples
+of this partition from offsets below 10 have arrived.
 
-The Hailstorm paper has a rule for low water marks, but this rule fails in three cases. HMB therefore has three
-additional rules:
-- A processor sends its low water mark even if it has no tuples to send. Otherwise the receiver could wait for a mark
-  forever, and the snapshot would never be complete.
-- A bolt saves its state when its low water mark is at or above the clock. The mark need not be equal to the clock,
-  because marks can skip offsets. For example, offset 8 is a transaction marker, so a mark goes from 7 to 9.
-- For each partition, a bolt takes the smallest offset from the marks of those processors that can send tuples of this
-  partition. For example, the spout of the partition tags-0 sends no offset for tags-1, and the bolt does not wait for
-  one.
+When all tuples of a snapshot have arrived from all partitions, the bolt saves its state.
+
+In three cases, the low water marks of the Hailstorm paper are not sufficient. HMB therefore adds three rules:
+- A processor sends its low water mark even if it has no tuples to send. Otherwise, a receiver could wait for
+  the mark forever, and the snapshot would never be complete.
+- A bolt saves its state when all offsets in its low water mark have reached or passed the offsets of the
+  snapshot. A mark can skip an offset. For example, a mark goes from 7 to 9 if offset 8 is a transaction marker.
+- For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
+  example, the spout of the partition tags-0 sends no offset for tags-1, so the bolt does not wait for one.
 
 Read in this order. In a first reading, skip the last two modules:
 - `low_water_marks`   for each partition, finds the offset below which a processor has received all tuples

@@ -51,7 +51,7 @@ class BoltMachine:
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        # The clock of a snapshot that must wait, because the bolt is still saving an older one. Otherwise None.
+        # The clock of a new snapshot, if the bolt must first save an older snapshot. Otherwise None.
         self._desired: Clock | None = None
         # The clock of the current snapshot, which contains one offset for each partition. Tuples at or above these
         # offsets wait until the bolt has received all tuples for the snapshot. The field is None if no tuple must wait.
@@ -97,10 +97,10 @@ class BoltMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Report that a save has ended, and merge the two states of the bolt into one.
+        """Report the result of a save, and merge the two states of the bolt into one.
 
-        The argument `error` is None if the save succeeded. During the save, the bolt put later tuples into a second
-        state. If a newer snapshot waits, the bolt begins it.
+        `error` is None if the save succeeded. The second state contains the tuples that the bolt processed during the
+        save. If the negotiator has already requested another snapshot, the bolt starts it.
         """
         self._is_saving, self.save = False, None
         if error is None:
@@ -224,12 +224,12 @@ class BoltMachine:
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
         """Send tuples of one partition, together with the bolt's low water mark.
 
-        The low water mark contains one offset for each partition. The bolt promises to send no more tuples with smaller
-        offsets. For example, a tuple at offset 10 waits during a snapshot, and `_waits_at` contains 10. The bolt sends
-        the output for this tuple later, so the mark must not be greater than 10 yet.
+        The mark contains one offset for each partition. The bolt promises to send no more tuples with smaller offsets.
+        For example, a tuple at offset 10 waits during a snapshot. The bolt sends the output for this tuple later, so
+        the mark must not be greater than 10 yet.
 
-        `path` contains the names of the nodes that made the tuples. `columns` contains the list of the tuples, the list
-        of their offsets, and optionally the list of their numbers.
+        `path` contains the names of the nodes that made the tuples. `columns` contains the last arguments of
+        `Emitter.emit`: `tuples`, `offsets` and optionally `numbers`.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:

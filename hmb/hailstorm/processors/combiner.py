@@ -28,12 +28,13 @@ occurrences of the word in the batch.
 between two batches. For example, a batch has the offsets 7 to 10 of one partition. If a snapshot contains offset 10, it
 also contains 7 to 9. The merged tuples of this batch therefore need only one offset, 10.
 
-**What may follow.** A bolt with a combiner sends one result for each key of a batch, for example the count of a word so
-far. After a crash, the spouts send the same records again, but can divide them into other batches. For example, the
-bolt sends the counts 2 and 3 before the crash, and only the count 3 afterwards. The last count is always the same.
+**What may follow a bolt with a combiner.** The bolt sends one result for each key of a batch. For example, one
+batch contains the word "sun" twice, and the next batch contains it once, so the bolt sends the counts 2 and 3.
+After a crash, the same three words can arrive in one batch, and the bolt sends only the count 3. The last count
+is always the same.
 
-The next bolt must therefore use only the last value of each key. The same limit holds without a combiner (see the
-module `bolt`).
+With or without a combiner, the next bolt must use only the last output for each key. Earlier outputs can differ
+after a crash (see the module `bolt`).
 
 An `IdempotentSink` recognizes a repeated output by its offset, and overwrites the earlier output with the same offset.
 A bolt with a combiner gives each output the offset of the last tuple in the batch. After a crash, the spouts may divide

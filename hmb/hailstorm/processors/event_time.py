@@ -24,19 +24,23 @@ the watermark does not change. The watermark never goes back.
 time mark. If a spout finds no record for `idle_after` seconds, it therefore sends the time mark IDLE. The
 watermark ignores the partition until the spout finds a record again.
 
-When an idle partition gets a record again, the bolt may have closed some of the record's windows. The bolt
-does not count the record in these windows. If all its windows are closed, the bolt logs a warning. In a later
-run over the whole topic, the partition is not idle, and the bolt counts the record. To avoid this difference,
-choose an `idle_after` that is longer than the pauses of the partitions, for example 3600 seconds.
+When an idle partition gets a record again, the bolt may have closed some windows of this record. The bolt does
+not count the record in these windows. If all windows of the record are closed, the bolt logs a warning.
 
-In a replay, the spouts read at other times, so other partitions can be idle. The replay could then close other windows
-than the first run. Each bolt therefore saves its watermark, which decides when windows close, in each snapshot. A
-replay from the snapshot begins with the saved watermark, so the same windows are closed.
+A later run over the whole topic can give other results, because all records already exist and no partition is
+idle. To get the same results, choose an `idle_after` that is longer than the pauses of the partitions, for
+example 3600 seconds.
 
-**Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
-97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
-before it is 120, and 109 is below 120 - 10 = 110. At the end the time mark is 110, and all windows that end at or below
-110 can be dropped.
+In a replay, a partition that was idle before the crash may not be idle. The bolts could then close other
+windows than before the crash. Each snapshot of a bolt therefore contains the bolt's watermark. All windows that
+end at or before the watermark are closed. A replay from the snapshot begins with the same closed windows.
+
+**Worked example.** The allowed lateness is 10 ms. Records with the event times 100, 105, 97, 120 and 109 ms
+arrive in this order. The record 97 is in time: the newest time so far is 105, and 97 is above 105 - 10 = 95.
+The record 109 is late: the newest time is now 120, and 109 is below 120 - 10 = 110.
+
+The last time mark of the partition is 110 ms. Without other partitions, bolts can drop all windows that end at
+or before 110 ms.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 2.3, on low watermarks.
 """
@@ -79,11 +83,11 @@ class PartitionTimes:
 
 
 class Watermark:
-    """Computes the event-time watermark of a bolt, which expects no tuples with earlier event times.
+    """Computes a bolt's watermark: the bolt expects no more tuples with event times before the watermark.
 
     Each sender reports a *time mark* for each partition. The time mark 12:00 means that the sender will send no
-    more tuples of this partition with event times before 12:00. The watermark `time` is the earliest of the newest
-    time marks. Idle partitions do not count.
+    more tuples of this partition with earlier event times. A new mark replaces the sender's previous mark. The
+    watermark `time` is the earliest mark of all senders. Idle partitions do not count.
 
     Invariant: `time` never goes back.
     """
@@ -106,10 +110,10 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return one time mark for each partition, or an empty dict if the topology has no event times.
+        """Return the earliest time mark of each partition, or an empty dict if no time marks have arrived.
 
-        For example, if the last time marks for a partition are 12:00 from one sender and 12:05 from another, the
-        result is 12:00.
+        A sender with the time mark 12:00 will send no more tuples with earlier event times. If the newest marks of two
+        senders for a partition are 12:00 and 12:05, the result is 12:00.
         """
         if not self._is_known:
             return {}

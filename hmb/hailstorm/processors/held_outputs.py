@@ -1,14 +1,15 @@
 """Keeps the outputs of a sink in memory until a snapshot of all processors includes them. Then the sink writes them.
 
-The clock C of a snapshot contains one offset for each partition. An output is *below C* if it comes from a
-record below the offset of its partition in C.
+The clock C of a snapshot contains one offset for each partition, for example 10 for the partition
+tags-0. An output from tags-0 is *below C* if its record has one of the offsets 0 to 9.
 
-A snapshot is *complete* when every processor has saved its state at C. After a crash, the topology continues
-from C or a later clock. It never computes the outputs below C again, so the sink can write them.
+A snapshot is *complete* when every processor has saved its state. After a crash, the topology reads only
+records after the newest complete snapshot. It never repeats the outputs for older records, so the sink can
+write these outputs.
 
-A sink that holds outputs back must also save these outputs in its own snapshots. After a crash, the bolts continue
-with the records after the last snapshot. They do not send the outputs of earlier records a second time. If the sink
-had such an output only in memory, the output would be lost.
+In its snapshots, a sink saves the outputs that it holds back. For example, a snapshot contains offsets 0 to 9,
+and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10, and do not send
+this output again. Without the snapshot, the output would be lost.
 
 In this example, a sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
 t is below C, and the output u is not. The rows show the events in order of time:

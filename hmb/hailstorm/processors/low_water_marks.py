@@ -1,8 +1,8 @@
-"""Low water marks show a processor which records can no longer produce tuples for it.
+"""Low water marks: for each partition, the offset below which a processor has received all tuples.
 
-A low water mark contains one offset for each partition. Its sender will send no more tuples from records below
-these offsets. A receiver computes its own mark: for each partition p, the smallest offset in the latest marks
-of all senders u that can send tuples from p:
+A processor sends a low water mark with its tuples. The mark contains one offset for each partition: the
+processor will send no more tuples from records below these offsets. A receiver computes its own mark. In the
+next formula, u is a sender that can send tuples from partition p, and mark_u is the latest mark of u:
     low water mark[p] = min over these senders u of mark_u[p]
 
 In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of

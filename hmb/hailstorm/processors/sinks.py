@@ -1,15 +1,15 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-A sink saves snapshots as a bolt does. Its snapshot contains the outputs that the sink still holds back, but no
-outputs of records after the snapshot. The snapshot also contains one offset for each partition: the sink has
-written all outputs of records below these offsets.
+Like a bolt, a sink saves snapshots. For example, a snapshot contains offsets 0 to 9 of a partition, and the
+sink has already written the outputs of offsets 0 to 4. The sink saves the unwritten outputs of offsets 5 to
+9, and the offset 5: the sink has written all outputs below this offset.
 
-A sink that writes each output immediately saves an empty snapshot. The snapshot store keeps one offset for
-each partition with it. So even a topology without bolts can start again at these offsets.
+If a sink writes each output on arrival, its snapshot is empty. The snapshot store saves it together with one
+offset for each partition. So even a topology without bolts can start again at these offsets.
 
-A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when every
-processor has saved its part of it. After a crash, the topology starts from a complete snapshot, and the sink
-immediately writes the outputs in its part. This is safe, because no processor sends these outputs again.
+A sink can hold outputs back until a *complete* snapshot includes them. A snapshot is complete when all
+processors have saved their states. After a crash, the topology starts from a complete snapshot. The sink can
+immediately write the outputs that this snapshot contains, because no processor sends them again.
 
 A transactional sink stores its outputs in its *target*, for example a database. In the same transaction, it
 stores a clock K, which contains an offset for each partition. The target contains all outputs from records
@@ -22,9 +22,10 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
 
 The sink compares clocks, and not epochs, because a new snapshot store begins with epoch 1 again.
 
-A target can lose outputs, for example because a user has deleted its file. To notice the loss, a sink saves an
-offset for each partition: it has written all outputs of records below these offsets. At the next start, the
-target returns the offsets that it knows. If one of them is lower or missing, the sink refuses to start.
+A target can lose outputs, for example because a user has deleted its file. To detect a loss, a transactional
+sink compares its snapshot with the target when the sink starts. For example, the sink wrote the outputs of
+offsets 0 to 9 before it saved the snapshot. If the target now has only the outputs of offsets 0 to 4, the sink
+refuses to start.
 """
 
 from __future__ import annotations
@@ -183,10 +184,10 @@ class SinkMachine:
                     self.written += 1
 
     def _save_if_eligible(self) -> None:
-        """Begin to save the requested snapshot if all outputs that belong to this snapshot have arrived.
+        """Begin to save the requested snapshot, unless outputs are missing or an older save is in progress.
 
-        The outputs come from the records below the snapshot's clock. The method does nothing while the sink is still
-        saving an older snapshot.
+        A snapshot has one offset for each partition. The outputs of all records below these offsets must arrive
+        before the save begins.
         """
         clock = self._desired
         if clock is None or self._is_saving or not self.marks.clock.has_reached(clock):

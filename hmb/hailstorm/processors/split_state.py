@@ -1,18 +1,17 @@
 """The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
 A snapshot has a clock, which contains one offset for each partition. The tuples from records below these
-offsets belong to the snapshot. A bolt usually has one state S. During a snapshot, the tuples of the snapshot
-are in the state A, and later tuples are in the state B. The state of a bolt goes through these stages:
-    stage       attributes           new tuples
-    normal      a = S                all tuples enter S
-    gathering   a = A                tuples of the snapshot enter A; later tuples wait
-    frozen      a = A, b = B         A is complete, and a thread saves it; later tuples enter B
-    normal      a = merge(A, B)      A has been saved; all tuples enter the merged state
+offsets belong to the snapshot. When a snapshot begins, the bolt's state S becomes the snapshot's state A. Later
+tuples wait, and then enter a new state B. The state of a bolt goes through these stages:
+    stage       state              tuples
+    normal      S                  all tuples enter S
+    gathering   A (was S)          tuples of the snapshot enter A; later tuples wait
+    frozen      A and B            A is complete, and a thread saves it; later tuples enter B
+    normal      S = merge(A, B)    A has been saved; all tuples enter S
 
-While a saver thread saves A, no other thread may change A. The bolt therefore waits until all tuples for A have
-arrived, and only then begins to save A. All tuples have arrived when the bolt's low water mark has reached the clock
-of the snapshot. The low water mark contains an offset for each partition. No more tuples from records below these
-offsets will arrive.
+A snapshot has a clock, which contains one offset for each partition. The bolt saves a state A with all tuples
+from records below these offsets. During the save, A must not change. The bolt therefore waits until no more
+tuples for A can arrive. At this moment, the offsets of its low water mark have reached those of the clock.
 
 A bolt with windows counts late tuples: a tuple is late if all its windows are already closed. A snapshot contains the
 number of late tuples that belong to the snapshot. While the bolt saves a snapshot, new late tuples do not belong to
@@ -74,9 +73,9 @@ class SplitState:
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Drop the windows that end at or before the event time `watermark`.
 
-        After a crash, the topology restarts from the snapshot, and reads the records after the snapshot again. The
-        windows of these records must still be open. All spouts are paused during this call, so `watermark` does not
-        depend on these records. The bolt therefore drops windows only in this method.
+        The bolt drops windows only in this method, because all spouts are paused during the call. At other times,
+        `watermark` could already depend on records after the snapshot. After a crash, the topology reads these records
+        again, and their windows must still be open.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

@@ -109,15 +109,15 @@ class SpoutMachine:
     def idle(self) -> None:
         """Report to the next processors that this partition has had no new records for some time.
 
-        Bolts then close windows of event time without this partition. The method does nothing if the partition is
-        already idle, or if the spout has no event times.
+        Bolts then close windows without waiting for this partition. The method does nothing if the partition is already
+        idle, or if the spout has no event times.
         """
         if self.spout.event_time is not None and not self._is_idle:
             self._is_idle = True
             self._emit([], [])
 
     def _converted(self, records: Sequence[ConsumerRecord]) -> tuple[list[Any], list[int]]:
-        """Return the tuples of the records and their offsets. Leave out records for which `convert` returns None."""
+        """Return a list of tuples and a list of their offsets. Omit records for which `convert` returns None."""
         convert = self.spout.convert
         tuples: list[Any] = []
         try:

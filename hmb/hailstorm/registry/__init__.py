@@ -8,10 +8,11 @@ through a small shared tree of *nodes*. A node is a path with a value of bytes:
 All nodes of the registry are *ephemeral*: a node disappears when the session that created it ends. The
 negotiator then treats the processor of this node as lost.
 
-A session ends when its owner, a processor or the negotiator, closes it. A session also ends in two other cases:
-- The process of the owner is killed. The `RegistryServer` ends the session within milliseconds. ZooKeeper ends
-  it after the session timeout.
-- The process hangs. Its heartbeats stop, and the session ends after the session timeout.
+Each session has an owner: a processor or the negotiator. A session ends when the owner closes it, and in two
+other cases:
+- The owner's process is killed. The `RegistryServer` ends the session within milliseconds. ZooKeeper waits for
+  the session timeout.
+- The owner's process hangs. Its heartbeats stop, and the session ends after the session timeout.
 
 A thread that uses a `LocalRegistry` directly has no connection and no session timeout.
 
@@ -25,9 +26,9 @@ Only one session can create the node `master`. If several negotiators run, the n
 node is elected.
 
 Three registries exist:
-    LocalRegistry        the threads of one process
-    RegistryServer       the same registry for other processes, over TCP; `RemoteRegistry` is its client
-    ZooKeeperRegistry    an Apache ZooKeeper ensemble, as in the paper; needs `pip install 'hmb[zookeeper]'`
+    LocalRegistry        serves the threads of one process
+    RegistryServer       serves other processes over TCP; they use the client `RemoteRegistry`
+    ZooKeeperRegistry    uses Apache ZooKeeper, as in the paper; needs `pip install 'hmb[zookeeper]'`
 
 Read in this order:
 - `sessions`     the operations of a registry and of a session

@@ -17,10 +17,10 @@ class RegistryNode:
 
 
 class LocalRegistry:
-    """A registry in the memory of this process. It contains nodes: each node is a path with a value.
+    """A registry of nodes in the memory of this process. Each node is a path with a value.
 
     A session can watch paths: when a value changes, the registry calls a function of the session. The registry
-    holds `lock` during these calls, so they have the order of the changes.
+    holds `lock` during the calls, so the calls come in the order of the changes.
     """
 
     def __init__(self) -> None:

@@ -7,9 +7,9 @@ A session expires when its connection breaks. The registry server closes the con
 message from the client exceeds the session timeout. When a session expires, the server removes the nodes (entries)
 that the session has created.
 
-When the connection of a session is closed, `is_alive` of the session becomes False. The owner of the session, a
-processor or a negotiator, must then stop its work, and must not send or store anything. The registry may already have
-removed the owner's nodes (entries), so another process may already do the same work.
+A session belongs to a processor or a negotiator. When the connection is closed, `is_alive` of the session
+becomes False. The processor or negotiator must then stop its work, and must not send or store anything. The
+registry may already have removed the session's nodes (entries), so another process may already do this work.
 """
 
 from __future__ import annotations

@@ -126,9 +126,9 @@ class RegistryConnection(threading.Thread):
         self._server.forget(self)
 
     def _send(self, value: Any) -> None:
-        """Add an answer, or a notice of a changed node, to the queue.
+        """Add an answer, or a node's new value, to the queue. If the queue is full, end the session.
 
-        If the queue is full, the client does not read its answers, so the method ends the session.
+        A full queue shows that the client does not read its answers.
         """
         try:
             self._outgoing.put_nowait(value)

@@ -50,10 +50,10 @@ class RegistrySession(Protocol):
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:
-        """Call the function `watch` for each node whose path begins with `prefix`, and after each change.
+        """Watch the nodes whose path begins with `prefix`.
 
-        The function receives the path and the value of the node, or None after its removal. It must not block. The
-        calls for one node have the order of its changes.
+        The registry calls `watch(path, value)` for each existing node, and after each change of a node. For a removed
+        node, the value is None. The function must not block. The calls for one node come in the order of its changes.
         """
 
     @property

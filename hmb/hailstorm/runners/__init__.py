@@ -76,12 +76,12 @@ def start(
     grace_period: float | None = GRACE_PERIOD,
     **options: Any,
 ) -> Runner:
-    """Start a topology, and return its runner, which should be used in a `with` block.
+    """Start a topology, and return its runner. Use the runner in a `with` block.
 
-    - `store`: where to save snapshots. With None, a later start cannot use them.
-    - `workers`: the number of processes for the processors. None means threads of this process.
+    - `store`: where to save snapshots. None means memory, or with `workers` a temporary directory.
+    - `workers`: the number of worker processes. None means threads of this process.
     - `until`: with "end", the topology ends after the records that exist now.
-    - `grace_period`: the seconds between two snapshots. With None, the only snapshot is at the end.
+    - `grace_period`: how long (s) records flow between two snapshots. None means one snapshot, at the end.
     - `options`: other fields of `RunSettings`.
 
     Raises TopologyError if the topology cannot run.

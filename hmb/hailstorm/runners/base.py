@@ -1,4 +1,4 @@
-"""The base class of all runners: it checks the topics, runs the registry and the negotiator, and waits for the end."""
+"""The base class of all runners. It runs the registry and the negotiator until the topology has ended."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class Runner(ABC):
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Restart the processors that have crashed. If the negotiator has crashed, restart it, too.
+        """Restart crashed processors. Restart a crashed negotiator, unless a HailstormError ended it.
 
-        After too many crashes without progress, the topology ends with an error.
+        After too many restarts without a new snapshot, the topology ends with an error.
 
-        Raises HailstormError if the negotiator has crashed with this error, for example because the snapshot store
-        failed. The runner is then closed.
+        Raises HailstormError if such an error ended the negotiator, for example because the snapshot store failed. The
+        method first closes the runner.
         """
         if self._is_closed or self.negotiator.has_ended:
             return
@@ -130,9 +130,9 @@ class Runner(ABC):
     def has_ended(self) -> bool:
         """Return whether the topology has ended: its negotiator and all its processors have ended.
 
-        A processor ends when it reads the negotiator's last decision in the registry. If it starts too late, this
-        decision has disappeared, and the processor does not end. The method therefore returns True at the latest
-        END_TIMEOUT seconds after it first finds that the negotiator has ended.
+        A processor ends when it reads the negotiator's last decision in the registry. A processor that starts too late
+        misses this decision, and does not end. After the negotiator's end, the method therefore gives the processors
+        END_TIMEOUT more seconds. Then it returns True even if some still run.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False
@@ -194,9 +194,9 @@ class Runner(ABC):
     def _look_for_silence(self) -> None:
         """Call `_replace_silent` if processors take too long to register for a new epoch of the topology.
 
-        The time limit begins at the start timeout. Each call of `_replace_silent` doubles the limit, so that workers
-        can start even on a slow machine. The maximum is 60 s or the start timeout, whichever is longer. When the phase
-        Initialize ends, the limit is the start timeout again.
+        At first, the time limit is the setting `start_timeout`, for example 10 s. Each call of `_replace_silent`
+        doubles the limit until it reaches 60 s. In the example, the next limits are 20, 40 and 60 s. When all
+        processors have registered, the limit is `start_timeout` again.
         """
         if self._start_deadline.has_passed(self.master, time.monotonic()):
             self._replace_silent(self.waits_for())

@@ -68,7 +68,7 @@ class NegotiatorThread(threading.Thread):
         self._changed.set()
 
     def kill(self) -> None:
-        """End this thread soon. The topology continues when another negotiator is elected."""
+        """Ask this thread to end, without waiting. Another negotiator can then lead the topology."""
         self._is_killed = True
         self._changed.set()
 

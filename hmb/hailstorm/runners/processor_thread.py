@@ -15,9 +15,8 @@ registry. The thread of a processor repeats four steps:
 A restart cannot repair some errors, for example a mistake in the user's code. The processor writes an error
 of this kind into its report, as the `failure`. The negotiator then ends the topology.
 
-Other errors may disappear after a restart, for example if a database was unavailable for a while. They end
-only the thread of the processor. The negotiator then begins a new epoch, and the runner restarts the
-processor.
+A temporary error, for example of a database that restarts, ends only the thread of one processor. The
+negotiator then begins a new epoch (a new start of the topology), and the runner restarts the processor.
 
 Some sinks keep their outputs in memory, and write the last outputs only when the topology has ended. If this
 write fails, the exception ends the thread. The processor is not started again, because the topology has already
@@ -87,8 +86,8 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        # The state machine for which this thread was last prepared. When the topology starts again from a snapshot,
-        # `_participant` creates a new state machine.
+        # The state machine at the last call of `_observe`. If the next call finds another one in `_participant`, that
+        # call moves a spout's reader to the right offset.
         self._machine: Machine | None = None
         self._saving: Any = None  # the `SaveRequest` that a saver thread is processing, or None
         self._published: Report | None = None

@@ -141,8 +141,8 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
     if bolt.key is None:
         return
     windows, pairs = bolt.windows, [(state, other)]
-    # A state maps each window to a value. If this value is the map of a `MapOf`, compare its keys. Other values are not
-    # compared, even if they are dicts, for example in `TopN`.
+    # Look for keys that the states of both instances contain in the same window. Compare only the maps of a `MapOf`,
+    # and no other dicts, for example those of `TopN`.
     if windows is not None and not isinstance(windows, Sessions):
         has_keys = type(windows.values).lift is MapOf.lift
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]
