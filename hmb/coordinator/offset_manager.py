@@ -227,11 +227,13 @@ class OffsetManager:
 def _records(
     group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], most_bytes: int
 ) -> list[KeyAndValue]:
-    """Return one record for each committed offset. Raises UNKNOWN_SERVER_ERROR if the records exceed `most_bytes`.
+    """Return a record for each committed offset.
 
-    The log would also reject such large records, but only after all of them are in memory. For example, a commit
-    has a group id of 32 KB and 16,384 partitions. Each record contains the group id, so the records need more than
-    500 MB. The request contains the group id only once.
+    Raises UNKNOWN_SERVER_ERROR if the records together need more than `most_bytes` bytes. This limit protects the
+    broker's memory.
+
+    A small request can need large records, because each record repeats the group id. For example, if the group id
+    has 32 KB, a commit of 16,384 offsets needs more than 500 MB.
     """
     records: list[KeyAndValue] = []
     size = 0

@@ -22,8 +22,9 @@ After a crash, Hailstorm loads all states from the newest snapshot that every pr
 these states include the records of partition tags-0 at offsets 0 to 10. The spout that reads tags-0 then
 continues at offset 11. So each record counts exactly once in the states.
 
-The next drawing shows a topology that counts the hashtags in the topic `tags`, which has two partitions. Tuples move
-from left to right. In a snapshot with the clock C, each bolt saves its state at C:
+The next drawing shows a topology that counts the hashtags in the topic `tags`. Tuples move from left to right.
+The clock C of a snapshot contains one offset for each partition. Each bolt saves its state after exactly the
+records below these offsets (the state at C):
     tags-0 ----> spout tags-0 --+--> bolt count-0 --+
                                 |                   +--> bolt topn-0 ---> sink console-0
     tags-1 ----> spout tags-1 --+--> bolt count-1 --+

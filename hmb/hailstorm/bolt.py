@@ -225,6 +225,6 @@ def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]
 
 
 def _running_sessions(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return a list with the result of one session of `key`. The event time `time` lies in this session."""
+    """Return a list with the result of one session of `key`: the session that contains the event time `time`."""
     start, _, content = session_at(state[key], time)
     return [((key, start), windows.values.values.result(content))]

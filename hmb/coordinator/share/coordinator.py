@@ -82,8 +82,8 @@ class ShareCoordinator:
     def __init__(self, journal: Journal, *, updates_per_snapshot: int, clock: Callable[[], int] = now_ms) -> None:
         """Create a coordinator. `clock` returns the time in ms since 1970.
 
-        After `updates_per_snapshot` updates of a share-partition, the coordinator writes a snapshot of its complete
-        state.
+        After `updates_per_snapshot` updates of a share-partition, the coordinator writes a snapshot: the
+        share-partition's complete state.
         """
         self._journal = journal
         self._updates_per_snapshot = updates_per_snapshot

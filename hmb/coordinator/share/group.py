@@ -153,9 +153,9 @@ class ShareGroup(ModernGroup[ShareGroupState, ShareGroupSettings]):
             self.state.increase_epoch(found)
 
     def _assign_if_due(self, interval: int) -> None:
-        """If the assignment is outdated, compute a new one, but not within `interval` ms after the last one.
+        """Compute a new assignment if the current assignment is outdated and at least `interval` ms old.
 
-        If no member has an assignment yet, compute the first assignment immediately.
+        If no member has an assignment yet, the method ignores `interval`.
         """
         now = self._clock()
         is_recent = bool(self.state.targets) and now < self.state.assignment_timestamp + interval

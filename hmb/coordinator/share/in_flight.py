@@ -17,9 +17,10 @@ together, as one *run*. In this example, there are three runs, and each record h
     state      Acquired by A       Acknowledged        Acquired by B       next offset
     count      1                   1                   1
 
-For example, member A has acquired the records 100 to 104, and the records 105 to 109 are Acknowledged. A accepts 100 to
-102 and releases 103 and 104. The share-partition start offset moves to 103, because the delivery of all records below
-103 is complete. The next member that fetches receives 103 and 104 again, so the delivery count of these two becomes 2.
+For example, member A has acquired the records 100 to 104 for the first time. Member A accepts 100 to 102, and
+releases 103 and 104. The delivery of all records below 103 is now complete, so the share-partition start offset
+moves from 100 to 103. The next member that fetches receives 103 and 104. The delivery count of these two
+records becomes 2.
 
 The class `InFlightRecords` is a state machine without threads, clocks and disks. `now` is a time in ms from a clock
 that never jumps.
@@ -267,9 +268,9 @@ class InFlightRecords:
         self._advance()
 
     def time_out(self, now: int, limit: int) -> None:
-        """Release the records whose acquisition locks have timed out.
+        """Release each record whose acquisition lock has timed out.
 
-        Archive records that were delivered `limit` times.
+        After `limit` deliveries, archive the record instead.
         """
         for run in [run for run in self._runs if run.member and run.deadline <= now]:
             self._store_changes(run.first, run.last, partial(_released, event=_E.TIME_OUT, limit=limit))
@@ -355,10 +356,10 @@ class InFlightRecords:
 
 
 def _after(run: Run, event: DeliveryEvent, *, delivery_count: int = -1, member: str = "", deadline: int = 0) -> Run:
-    """Return the run that `run` becomes after `event`, with the new delivery state, `member` and `deadline`.
+    """Return a copy of `run` in the delivery state that follows after `event`.
 
-    A run is a range of records with the same delivery state. `DELIVERY_STATES` determines the new state. If
-    `delivery_count` is negative, the new run has the delivery count of `run`.
+    A run is a range of records in one delivery state. `DELIVERY_STATES` defines the next state. The copy contains
+    `member` and `deadline`. If `delivery_count` is negative, the copy keeps the delivery count of `run`.
     """
     count = run.delivery_count if delivery_count < 0 else delivery_count
     return Run(run.first, run.last, DELIVERY_STATES.next(run.state, event), count, member, deadline)

@@ -115,15 +115,15 @@ class SharePartition:
     def begin_acquire(
         self, wanted: Acquisition, read: Callable[[int], ReadT | None]
     ) -> tuple[list[Run], ReadT | None, QueuedRecords | None]:
-        """Acquire records for a member. Return the acquired records, the result of `read`, and a queued change.
+        """Acquire records for a member. Return a tuple of three values.
 
-        The method calls `read` with the offset of the first record that a member can acquire. `read` returns the record
-        batches from this offset on, or None if the log contains none.
+        - The first value is a list of runs. Each run is a range of acquired records with the same delivery count.
+        - The second value contains the record batches from `read`, or is None if nothing was read. The method calls
+          `read` with the offset of the first record that a member can acquire.
+        - The third value is a change in the journal's queue, or None. The caller must pass this value to `finish`,
+          which waits until the change is on disk.
 
-        The acquired records are runs: each run is a range of records with the same state.
-
-        The queued change is None if nothing must be stored. It never contains the state Acquired. The caller must pass
-        the change to `finish`, which waits until it is on disk.
+        The change never contains the state Acquired.
         """
         settings, now = self._settings(), self._clock()
         limits = AcquireLimits(wanted.records, settings.max_locks, settings.lock_duration, wanted.is_strict)

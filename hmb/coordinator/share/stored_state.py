@@ -152,10 +152,10 @@ def _decoded(batch: ShareSnapshotValue.StateBatch) -> StateBatch:
 
 
 class WithState(Protocol):
-    """A range of records with the same delivery state, as the coordinator reads it.
+    """A range of records whose delivery state is a number, for example 2 for Acknowledged.
 
-    The coordinator reads such ranges from its journal and from requests. The delivery state is a number there, for
-    example 2 for Acknowledged.
+    The coordinator reads such ranges from its journal and from requests. The function `delivery_state` converts the
+    number to a `DeliveryState`.
     """
 
     delivery_state: int

@@ -71,8 +71,8 @@ class _Quota:
     def count(self, size: int) -> None:
         """Count one more task for a member. `size` is the number of tasks that this member now owns.
 
-        A member whose `size` has reached `limit` gets no further task. The method then computes a new `limit` for the
-        other members, which share the remaining tasks.
+        If `size` equals `limit`, this member has enough tasks, and the method computes a new `limit` for the other
+        members. Otherwise, `limit` stays the same.
         """
         if size == self.limit:
             self._members -= 1
@@ -160,11 +160,15 @@ class StickyAssignor:
                 self._add_standby(min(free, key=lambda process: process.load).smallest, task)
 
     def _known_standby(self, task: TaskId) -> _Owner | None:
-        """Return a member for a standby copy of `task`, or None. The member already has the task's state.
+        """Return a member that can get a standby copy of `task`, or None.
 
-        The method ignores members whose process already has `task` in the new assignment. It first checks the previous
-        owner of the active task, and then the least loaded previous owner of a standby copy. It returns the first of
-        these two members that has fewer tasks than the limit.
+        The method ignores members of processes that already have `task` in the new assignment. Of two members, the
+        method returns the first one that owns fewer tasks than the limit:
+
+        1. the previous active owner of `task`
+        2. the least loaded of the previous standby owners of `task`
+
+        A previous owner already has the state of `task`.
         """
         before = [self._was_active[task]] if task in self._was_active else []
         for known in (before, self._was_standby.get(task, [])):

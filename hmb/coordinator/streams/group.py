@@ -1,17 +1,18 @@
 """One streams group: the broker assigns the tasks of a Kafka Streams application to the application's threads.
 
-Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests). The group handles a heartbeat in four
-parts:
-1. The group stores the member's data. The first member also sends the topology: the application's tasks and
-   their topics.
-2. The group checks whether the topics exist (topics.py). If a topic is missing, the response contains a status, and
-   the members get no tasks. After each change of the topology, a topic, a member or a setting, the group increases its
-   *group epoch* by 1, for example from 4 to 5.
-3. The assignor computes a *target*: the tasks that each member must get (assignor.py). The *assignment epoch* is the
-   group epoch for which the assignor has computed the newest target, for example 4. If the group epoch is 5, the group
-   needs a new target. Before the first target, an empty group waits for `group.streams.initial.rebalance.delay.ms`.
-   Between two targets, the group waits for at least `group.streams.assignment.interval.ms`.
-4. The member takes one step towards its target, for example gives up a task (member.py).
+Each member of a streams group sends heartbeats (StreamsGroupHeartbeat requests). The group handles a heartbeat
+in four parts:
+1. The group stores the member's data. A member that joins also sends the topology: the parts of the
+   application, and their topics.
+2. The group checks whether the topics exist (topics.py). If a topic is missing, the response contains a status,
+   and the members get no tasks. After each change of the topology, a topic, a member or a setting, the group
+   increases its *group epoch* by 1, for example from 4 to 5.
+3. The assignor computes a *target*: the tasks that each member must get (assignor.py). The *assignment epoch*
+   is the group epoch of the newest target. If the assignment epoch is 4 and the group epoch is 5, the group
+   needs a new target. When a member joins an empty group, the group waits for more members
+   (`group.streams.initial.rebalance.delay.ms`). Between two targets, at least
+   `group.streams.assignment.interval.ms` pass.
+4. The member takes one step towards its target. For example, the member gives up a task (member.py).
 
 For example, a Kafka Streams application counts words. When it starts, its threads join an empty group. The application
 needs an internal topic to redistribute the words by key (a repartition topic). This topic does not exist yet. So the

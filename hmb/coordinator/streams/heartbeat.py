@@ -1,4 +1,4 @@
-"""Checks the fields of StreamsGroupHeartbeat requests, and converts their tasks."""
+"""Checks StreamsGroupHeartbeat requests, and reads the tasks that the sender owns."""
 
 from __future__ import annotations
 

@@ -12,11 +12,13 @@ member:
 - standby task: no member of the same process owns the task
 
 For example, a group has the tasks 0_0 and 0_1. In epoch 4, member A owns both tasks, and member B of another
-process owns none. In epoch 5, A should own 0_0, and B should own 0_1. A must give up 0_1 before B can get it:
-    B sends a heartbeat    B enters epoch 5 as UnreleasedTasks and owns nothing, because A still owns 0_1
-    A sends a heartbeat    A stays in epoch 4 as UnrevokedTasks; the response contains 0_0
-    A sends active={0_0}   A enters epoch 5 as Stable, and 0_1 has no owner
-    B sends a heartbeat    B is Stable; the response contains 0_1
+process owns none. In epoch 5, A should own 0_0, and B should own 0_1. A must give up 0_1 before B can get it.
+The next table shows four heartbeats, and the epoch and state of the sender after each heartbeat:
+    sender   epoch   state             result
+    B        5       UnreleasedTasks   0_1 still belongs to A
+    A        4       UnrevokedTasks    A must give up 0_1; the response contains only 0_0
+    A        5       Stable            A lists only 0_0 in the heartbeat, so 0_1 has no owner
+    B        5       Stable            the response contains 0_1
 
 Source: KIP-1071; Kafka's `StreamsGroupMember` and `CurrentAssignmentBuilder`.
 """

@@ -1,14 +1,14 @@
 """Checks the topics of a topology, and decides which internal topics the broker must create.
 
-A topology names its topics, but often not the partition counts of its internal topics. `configure` determines these
-partition counts by four rules:
-1. All source topics must exist.
-2. The application can choose the partition count of a repartition topic. Otherwise, `configure` uses the largest
-   partition count of the topics that the writing subtopology reads. For example, if this subtopology reads two topics
-   with 4 and 6 partitions, the repartition topic gets 6.
-3. The application joins the topics of one *copartition group* by key. One task must read all records with the same key.
-   All topics of the group must therefore have the same partition count. If the group contains a source topic, the
-   partition count of the source topic applies.
+A topology names its topics, but often not the partition counts of its internal topics. `configure` determines
+these partition counts by four rules:
+1. Each source topic must already exist, so its partition count is known.
+2. The application can choose the partition count of a repartition topic. Otherwise, the count depends on the
+   subtopology that writes the topic. For example, if this subtopology reads two topics with 4 and 6 partitions,
+   the repartition topic gets the larger count, 6.
+3. The application joins the topics of one *copartition group* by key. One task must read all records with the
+   same key. All topics of the group must therefore have the same partition count. If the group contains a
+   source topic, the source topic's partition count applies.
 4. A changelog topic has one partition for each task of its subtopology.
 
 For example, topic "lines" has 4 partitions. Subtopology "0" reads "lines" and writes "count-repartition", so

@@ -1,4 +1,4 @@
-"""The transaction coordinator: handles requests of transactional producers, and stores their states.
+"""Handles requests of transactional producers, and stores the state of each transactional id.
 
 The value of a transactional id is the state of its producer and of its transaction. The module
 transactional_id.py computes a new value, and this module stores it in three steps:
@@ -7,20 +7,20 @@ transactional_id.py computes a new value, and this module stores it in three ste
 2. The thread releases the lock, and waits until the record is on disk.
 3. The thread takes the lock again, and replaces the old value in memory.
 
-While a thread stores a new value of a transactional id, other requests that change this id fail with
-CONCURRENT_TRANSACTIONS. Only a request that adds partitions with transaction version 2 (KIP-890) waits for up
-to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often sends a Produce request and a
-TxnOffsetCommit request together. The request that arrives later then waits for the earlier one.
+Only one thread at a time can change the state of a transactional id. During the change, other requests that
+change this state fail with CONCURRENT_TRANSACTIONS. Only a request that adds partitions with transaction
+version 2 (KIP-890) waits for up to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often sends a
+Produce request and a TxnOffsetCommit request together. The later request then waits for the earlier one.
 
 A transaction ends in three steps:
 1. The broker stores the decision to commit or abort. This decision is final.
 2. The broker writes a marker into each partition of the transaction.
 3. The broker stores the completion.
 
-The thread that handles an EndTxn request tries to write the markers and the completion before it sends the
-response. So readers can usually see the result of the transaction when the producer receives the response. If
-the broker crashes or a write fails after the decision, the broker completes the transaction later, in its
-housekeeper thread or at its next start.
+The thread that handles an EndTxn request stores the decision to commit or abort. The thread tries to write all
+markers before it sends the response. So consumers can usually see the result of the transaction when the
+producer receives the response. If a marker cannot be written, the housekeeper thread tries again later. After a
+crash, the broker writes the markers at its next start.
 
 A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
 open the transaction again, and this *hanging transaction* (KIP-890) could stay open until the broker's next
@@ -144,11 +144,11 @@ class TransactionCoordinator:
     ) -> ProducerIdAndEpoch:
         """Return the producer id and the epoch that a producer of a transactional id must use.
 
-        `known` is None when a producer starts: it gets a new epoch, so requests of older producers fail. A producer
-        that continues after an error passes its own id and epoch.
+        When a producer starts, `known` is None. The producer gets a new epoch, so requests with an older epoch fail.
+        When a producer continues after an error, `known` contains its producer id and epoch.
 
-        If a transaction is open, the method aborts it and raises CONCURRENT_TRANSACTIONS. The producer then sends its
-        request again. Also raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED, NOT_COORDINATOR,
+        If a transaction is open, the method aborts it and raises CONCURRENT_TRANSACTIONS. The producer then repeats its
+        request. Also raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED, NOT_COORDINATOR,
         COORDINATOR_LOAD_IN_PROGRESS, KAFKA_STORAGE_ERROR, UNKNOWN_SERVER_ERROR.
         """
         check_transactional_id(transactional_id)
@@ -247,14 +247,14 @@ class TransactionCoordinator:
     def _write(
         self, entry: TransactionEntry, change: Change, *, owns_transition: bool = False, patience: float = 0.0
     ) -> Transaction:
-        """Compute the new value of a transactional id (`entry`) with `change`, store it in the journal, and return it.
+        """Compute a new `Transaction` for `entry` with the function `change`, store it in the journal, and return it.
 
-        If another thread is changing the entry (`entry.transition_in_progress` is True), the method waits for at most
-        `patience` seconds. If the flag is still True then, the method raises CONCURRENT_TRANSACTIONS.
-        `owns_transition=True` means that the calling thread itself has set this flag. The method then ignores the flag.
+        While another thread changes `entry`, the flag `entry.transition_in_progress` is True. The method waits for at
+        most `patience` seconds. If the flag is still True, the method raises CONCURRENT_TRANSACTIONS. If
+        `owns_transition` is True, the calling thread itself has set the flag, so the method ignores the flag.
 
-        Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
-        error, `entry` keeps its old value.
+        Also raises the errors of `change`, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an error, `entry` keeps its old
+        `Transaction`.
         """
         with entry.lock:
             if patience:

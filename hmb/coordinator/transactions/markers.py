@@ -79,11 +79,11 @@ class MarkerWriter:
     ) -> Finish:
         """Append a marker to one partition. Return a function that the caller must call after the append.
 
-        If `log.flush.acks.all` is true, the function waits until the marker is on disk. The method itself does not
-        wait. So the caller can first append many markers, and then wait for all of them.
+        If `log.flush.acks.all` is true, the returned function waits until the marker is on disk. The method `begin_one`
+        does not wait. So the caller can append many markers first, and wait for all of them later.
 
-        Raises the errors of `_begin`. From transaction version 2 on, it also raises INVALID_PRODUCER_EPOCH if the epoch
-        of the marker is not greater than the epoch of the producer's open transaction.
+        Raises the errors of `_begin`. From transaction version 2 on, the method also raises INVALID_PRODUCER_EPOCH if
+        the epoch of the marker is not greater than the epoch of the producer's open transaction.
         """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).producers.active(producer.producer_id):

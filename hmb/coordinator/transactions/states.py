@@ -6,22 +6,21 @@ marker to each partition with records of the transaction. The markers only annou
 the coordinator writes CompleteCommit or CompleteAbort to the journal. If the broker crashes before this, it writes all
 markers again after its restart.
 
-The next table shows how the coordinator answers three requests of a producer. The left column is the state of the
-transactional id. The names in capital letters are errors. `Prepare...` is PrepareCommit or PrepareAbort, and
-`Complete...` is CompleteCommit or CompleteAbort:
+The next table shows how the coordinator answers three requests of a producer. The left column is the state of
+the transactional id. The names in capital letters are errors. `Prepare...` is PrepareCommit or PrepareAbort,
+and `Complete...` is CompleteCommit or CompleteAbort:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
-    Empty            starts a transaction      INVALID_TXN_STATE (1)        returns a new epoch
-    Ongoing          adds partitions           commits or aborts            aborts the transaction (2)
-    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS (3)  CONCURRENT_TRANSACTIONS
-    Complete...      starts a transaction      succeeds again (1, 4)        returns a new epoch
-    (1) In transaction version 2 (KIP-890), a producer may abort although no transaction is open. In this
-        version, the first record starts a transaction. After an error, the producer does not know whether the
-        broker has received this record, so it sends an abort.
-    (2) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request
+    Empty            starts a transaction      INVALID_TXN_STATE            returns a new epoch
+    Ongoing          adds partitions           commits or aborts            aborts the transaction (1)
+    Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS (2)  CONCURRENT_TRANSACTIONS
+    Complete...      starts a transaction      succeeds again (2)           returns a new epoch
+    (1) The response contains the error CONCURRENT_TRANSACTIONS and no epoch. The producer must send the request
         again.
-    (3) A commit in PrepareAbort, or an abort in PrepareCommit, gets INVALID_TXN_STATE.
-    (4) The producer repeats EndTxn if it has not received the response. A commit in CompleteAbort, or an abort
-        in CompleteCommit, gets INVALID_TXN_STATE; (1) is the exception.
+    (2) The producer repeats EndTxn if it has not received the response. The repeated request must contain the
+        same decision. For example, a commit in PrepareAbort or CompleteAbort gets INVALID_TXN_STATE.
+    In transaction version 2 (KIP-890), a producer may also abort when no transaction is open. In this version,
+    the first record starts a transaction. After an error, the producer does not know whether the broker has
+    received this record, so the producer sends an abort.
 
 The coordinator itself aborts an open transaction in two cases: a producer with the same transactional id sends
 InitProducerId, or the transaction exceeds its timeout. The first case usually means that a newer producer has
