@@ -41,10 +41,10 @@ class MirrorSettings:
     """The settings of a mirror: which topics and groups it copies, and how it copies them.
 
     The mirror stores its positions as the committed offsets of `group`, a consumer group at the target. By default,
-    the name of the group contains the cluster id of the source.
+    the group's name contains the cluster id of the source.
 
-    After a temporary error, the mirror tries again if both clusters have answered before. If the same error
-    continues for more than `retry_for` seconds, the mirror ends.
+    Until both clusters have answered a request, any error ends the mirror. After that, a temporary error ends the
+    mirror only if the error lasts longer than `retry_for` seconds.
     """
 
     choice: TopicChoice

@@ -23,8 +23,8 @@ Version 2 of transactions has a disadvantage. At the end of a transaction, the c
 each partition of the transaction. Until all markers are written, a Kafka broker can refuse a batch of the
 next transaction. The mirror would then have to send this batch and all later batches again.
 
-In version 1, the AddPartitionsToTxn request fails if markers are missing. The mirror has not sent a batch yet, so
-it repeats only this request.
+In version 1 of transactions, an AddPartitionsToTxn request fails until the previous transaction has all its
+markers. The mirror then repeats only this request, because it has not sent a batch yet.
 """
 
 from __future__ import annotations

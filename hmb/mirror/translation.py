@@ -12,25 +12,30 @@ offsets both grow by one from record to record. For example, the source has a ma
 For example, a consumer group has committed offset 5 at the source. If the record with offset 5 has offset 4 at the
 target, the group continues there at offset 4.
 
-A partition *keeps* its offsets if each record has the same offset in the copy as at the source. This is the case if the
-partition has only one run, and the first record of this run has the same offset on both sides.
+A partition *keeps* its offsets if each record has the same offset in the copy as at the source. For example,
+the partition and its copy both have records at all offsets from 7 to 99. One `CopiedRun` then describes all
+these records.
 
-If the mirror writes in transactions, the target cluster writes a marker to the copy after each transaction. The marker
-uses an offset in the copy, but not at the source. The next record therefore begins a new run, and a partition can have
-thousands of runs.
+If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset in
+the copy, but none at the source. The marker therefore ends a run (a series of records with consecutive offsets
+at the source and in the copy). A partition can have thousands of runs.
 
-As soon as a partition has more than MAX_RUNS runs, the mirror forgets every second run in the older half of the list.
-Each forgotten run leaves a *gap* between two other runs.
+A mirror keeps at most MAX_RUNS `CopiedRun` objects of a partition. If there are more, the mirror deletes every
+second object in the older half. Each deleted object leaves a *gap* in the known offsets.
 
-In a gap, the mirror no longer knows which source offset belongs to which offset in the copy, so it counts
-records. For example, a consumer group has committed an offset in a gap. At the source, the gap has 20 records
-before this offset. In the copy, the group then continues after the first 20 records of the gap (see the module
-`groups`). If the mirror cannot count the records, the group continues at the start of the gap. It then reads
-some records again, but misses none.
+A gap is a part of a partition for which the mirror no longer knows the exact offsets in the copy, so the mirror
+counts records. For example, a consumer group has committed offset 560 in a gap. At the source, this gap has 40
+records before offset 560. In the copy, the group continues after the first 40 records of the gap (see
+`groups`).
 
-A mirror saves the runs of a partition as text in an offset commit. This text must be short, so a mirror keeps
-at most MAX_RUNS runs of each partition. The command `hmb restore` also uses the class `Translation`, for the
-offsets of a backup (cli/backup/renumbering.py). It does not save its runs in a commit, so it keeps all of them.
+If the mirror cannot find a consumer group's exact offset in the copy, the mirror commits a smaller offset. The
+group then reads some records again, but misses none.
+
+A mirror saves the `CopiedRun` objects of a partition as text in an offset commit. This text must be short, so
+MAX_RUNS limits the number of these objects.
+
+The command `hmb restore` uses the class `Translation` for the offsets of a backup (cli/backup/renumbering.py).
+The command does not save the `CopiedRun` objects as text, so it keeps all of them.
 """
 
 from __future__ import annotations
@@ -119,7 +124,7 @@ class Translation:
     def gap_at(self, source: int) -> TranslationGap | None:
         """Return the gap that contains the source offset `source`, or None if this offset is not in a gap.
 
-        A gap is the part of a partition between two runs of copied records.
+        In a gap, the mirror does not know the exact offsets of the records in the copy.
         """
         at = bisect_right(self._runs, source, key=lambda run: run.source) - 1
         if not 0 <= at < len(self._runs) - 1 or source <= self._runs[at].source + self._runs[at].length:

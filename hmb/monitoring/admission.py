@@ -4,16 +4,17 @@ The server accepts three kinds of secrets, which are long random texts:
 
 - The *token* is part of the link that the broker prints. While the broker has no users, the token permits everything.
 
-- The *owner's token* is in a file in the data directory (ports.py). Only the owner of the directory can read this
-  file. Commands such as `hmb state` use the owner's token. It permits everything, even if the broker has users.
+- The *owner's token* is in a file in the data directory (ports.py). Only the owner of the directory can read
+  this file. With the owner's token, commands such as `hmb state` may read everything without a login, even if
+  users of the broker must log in.
 
 - A *session id* belongs to a user who has logged in (logins.py). It permits only what this user is allowed to read.
 
-If other computers can reach the server, neither of the two tokens is enough: the server always requires a login, even
+If other computers can reach the server, a secret token is not enough. The server then requires a login, even
 from the owner of the data directory.
 
-The link that the broker prints opens a page. If the broker has users, the page shows only a login form until
-the user has logged in.
+The broker prints a link to its web page. If the broker has users, the page shows only a login form until the
+reader logs in.
 
 If the broker has users, a program without cookies and without the owner's token must send two things in each
 request. The first is the token from the link that the broker prints, as `?token=TOKEN`. The second is the
@@ -54,8 +55,11 @@ class Proofs(NamedTuple):
 class Admission:
     """Decides who may send requests to one HTTP server.
 
-    `logins` checks the passwords and sessions of the broker's users. If `logins` is None, a server that other
-    computers can reach refuses all requests. Any other server then requires `token` or `owner_token`.
+    `logins` checks the users' passwords and sessions. If `logins` is None, two rules apply:
+
+    - If only this computer can reach the server, a request must contain one of the secrets `token` and
+      `owner_token`.
+    - If other computers can reach the server, the server refuses all requests.
     """
 
     def __init__(self, *, is_public: bool = False) -> None:
@@ -96,10 +100,12 @@ class Admission:
     def still_admits(self, proofs: Proofs, reader: Reader) -> bool:
         """Return whether the reader of a stream still has access. If not, the server ends the stream.
 
-        - A reader with a session keeps access until the session ends.
-        - A reader with a password (header `Authorization: Basic`) keeps access until the stream ends.
-        - A reader with the token of the broker's link keeps access until the server requires a login.
-        - A reader with the owner's token (from a file in the data directory) always keeps access.
+        How long a reader keeps access depends on what the reader has sent:
+
+        - a session id: until the session ends
+        - a name and a password (header `Authorization: Basic`): until the stream ends
+        - the token from the link that the broker prints: until the server requires a login
+        - the owner's token from a file in the data directory: without a limit
         """
         if reader.user is None:
             return not self.requires_login or is_equal(proofs.given_token, self.owner_token)
@@ -120,7 +126,7 @@ def is_equal(given: str, token: str) -> bool:
 
 
 def _basic(authorization: str) -> tuple[str, str]:
-    """Return the name and the password in a header `Authorization: Basic`, or two empty texts."""
+    """Return the name and password, or two empty strings if `authorization` is not a valid `Basic` header."""
     kind, _, value = authorization.partition(" ")
     if kind != "Basic":
         return "", ""

@@ -11,11 +11,11 @@ For example, `collect` reads the position of a consumer group. The group then co
 Cost: `collect` takes about 15 us for each segment. In two cases, it must also read the header of a batch from
 a file:
 
-- The timestamp of a segment's first batch is not in memory.
-- A group has not read a partition to its end. `collect` then reads the header of the batch at the group's
+- If the timestamp of a segment's first batch is not in memory, `collect` reads the header of this batch.
+- If a group has not read a partition to its end, `collect` reads the header of the batch at the group's
   position.
 
-A `StateCache` avoids most of these costs for logs that have not changed.
+With a `StateCache`, `collect` usually does not read unchanged logs again.
 """
 
 from __future__ import annotations

@@ -8,13 +8,15 @@ exceptions).
 A client sends the token in the header `Authorization: Bearer TOKEN`, or in the address as `?token=TOKEN`. The link that
 the broker prints contains the token, so a user can click it in the terminal.
 
-*Security.* A web page of an attacker can send requests to the server from the user's browser. Three checks refuse such
-requests:
-1. A request for a protected route must contain a secret, usually the token. The attacker's page does not know it.
-2. The header Host must name the address of the server. If only programs on this computer can reach the server, the
-   name localhost is allowed, too. Without this check, an attacker could let the domain evil.example point to
-   127.0.0.1, and a page of this domain could read the responses (DNS rebinding).
-3. If the header Origin exists, it must name the server. A browser writes the web site that sends a request into Origin.
+*Security.* An attacker's web page can make the user's browser send requests to the server. The server refuses
+these requests with three checks:
+1. A request to a protected path must contain a secret, usually a random token. The attacker's page does not
+   know this secret.
+2. The header Host must contain the address of the server. If only programs on this computer can reach the
+   server, the name localhost is also allowed. Without this check, an attacker could let the domain evil.example
+   point to 127.0.0.1. A page of this domain could then read the responses (DNS rebinding).
+3. In the header Origin, a browser names the web site that sends the request. If this header exists, it must
+   name the server.
 
 A server that listens on all addresses cannot know its names, so it does not check the header Host. The protected
 routes of such a server need TLS and a login.
@@ -23,9 +25,9 @@ The user opens the page of this server with a link that contains the token. The 
 addresses must not show the token. So the browser can also send the token in a cookie. After a login, a second cookie
 contains the user's session.
 
-The server accepts both cookies in GET requests, and in all requests to public routes. (The public routes
-`/login` and `/logout` need the cookies.) In all other requests, the server ignores the cookies. Otherwise, a web
-page of an attacker could make the browser send a POST request that changes something in the broker.
+A browser stores a secret token and the user's session in two cookies. The server accepts these cookies only in
+GET requests and in requests to public routes, such as `/login` and `/logout`. Otherwise, an attacker's web page
+could make the browser send a POST request with the cookies, and change something in the broker.
 
 A browser sends the cookies of a host to all ports of this host. Two servers on the same host must not use each
 other's cookies, so the name of a cookie contains the server's port. The cookies have the attribute
@@ -329,9 +331,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _proofs(self, query: dict[str, str]) -> Proofs:
         """Return the parts of the request that can prove who sent it, for example the token.
 
-        A web page of an attacker can make the browser send a POST request. The method therefore uses the cookies of GET
-        requests only. Public routes are an exception, because the public routes `/login` and `/logout` need the
-        cookies.
+        An attacker's web page could make the browser send a POST request with the user's cookies. `_proofs` therefore
+        uses cookies only in GET requests and in requests to public routes. The public routes `/login` and `/logout`
+        need the cookies.
         """
         cookies: SimpleCookie = SimpleCookie()
         with suppress(CookieError):

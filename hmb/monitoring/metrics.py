@@ -13,11 +13,11 @@ and makes the metrics from it.
 
 The metrics differ from Kafka's metrics in three ways:
 
-- The metrics of requests have no label for the API version.
-- `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the record bytes of
-  all topics together.
-- `messagesin_total` does not count the messages of a topic, but the offsets that the topic has used.
-  Transaction markers also use offsets, so this number can be greater than the number of messages.
+- Unlike in Kafka, the metrics of requests have no label for the API version.
+- Unlike in Kafka, `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the
+  record bytes of all topics together.
+- Kafka's `messagesin_total` counts the messages of a topic. HMB's `messagesin_total` counts the offsets that
+  the topic has used, including the offsets of transaction markers.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ The commands `hmb state`, `hmb top` and `hmb ui` must find the ports of a runnin
 writes links to its state and to its page into a file in its data directory. The link to the state contains the *owner's
 token*, a secret for the user who runs the broker. Only this user can read the file.
 
-When the broker starts, it prints links to the state and to the page, which contain another token. The broker stores
-this token in a separate file, and uses it again after a restart. A page that is open in a browser therefore still works
-after the restart.
+When the broker starts, it prints links to its state and its page. Instead of the token of the broker's owner,
+both links contain a second token. The broker stores the second token in a file, and uses it again after a
+restart. So a page that is open in a browser still works.
 
 *Other computers.* The broker's state contains the names of topics and clients, and the broker's page also
 shows the values of records. So if other computers can reach the HTTP port for the state or for the page, this
@@ -94,10 +94,10 @@ class MonitoringPorts:
         ui: HttpAddress | None = None,
         properties: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Bind the ports. No port answers requests before `start`. `properties` contains the broker's settings.
+        """Bind the HTTP ports for the broker's state, metrics and page (`ui`).
 
-        Raises OSError if a port is not free. Raises PublicAddressError if other computers can reach the address `state`
-        or `ui`, but the settings contain no usable TLS key.
+        Raises OSError if a port is not free. Raises PublicAddressError if other computers can reach the state or the
+        page, but the broker's settings (`properties`) contain no usable TLS key.
         """
         self._public = [it for it in (state, ui) if it is not None and not is_loopback(it.host)]
         self._tls = _tls(self._public[0], properties) if self._public else None

@@ -1,4 +1,4 @@
-"""Finds out how far a group has read each partition, from its committed offsets or a share group's start offsets."""
+"""Finds a group's position in each partition: the committed offset or, for a share group, the start offset."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ A user who reads the page or the broker's state over HTTP needs the same rights 
     counts of requests, memory, data directory   DESCRIBE on the cluster
     connections, events and single requests      CLUSTER_ACTION on the cluster
 
-Connections, events and requests contain the names of other users' clients, topics and groups. To see connections,
-events and requests, a user needs the right CLUSTER_ACTION. In Kafka, brokers use this right to copy each other's
-topics, so a user with this right may read everything anyway.
+The connections, events and requests of a broker show the clients, topics and groups of all users. To see this
+data, a user needs the permission CLUSTER_ACTION. In Kafka, brokers use this permission to copy topics from each
+other, so a user with this permission can read all topics anyway.
 """
 
 from __future__ import annotations

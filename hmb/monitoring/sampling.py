@@ -96,10 +96,10 @@ class Sampler:
         """Return the rates since the oldest sample of the last minute.
 
         A rate is the growth of a counter since this sample, divided by the sample's age in seconds. All rates are None
-        if no such sample exists, or if it is younger than SHORTEST seconds.
+        if the sample does not exist, or is younger than 0.5 s (SHORTEST).
 
-        An age of EXACT seconds or more is rounded to whole seconds. Without this, each call would return slightly
-        different rates, and the broker would send them to its web page several times a second.
+        Ages of 10 s (EXACT) or more are rounded to whole seconds. If a counter does not grow, its rate therefore
+        changes only about once a second, and the broker sends the rate to its web page less often.
         """
         now = time.monotonic()
         sample = next((each for each in self._samples.copy() if each.at >= now - MINUTE), None)

@@ -31,7 +31,7 @@ class SegmentInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProducerInfo:
-    """An idempotent or transactional producer that a partition remembers."""
+    """The state of an idempotent or transactional producer in a partition."""
 
     producer_id: int
     epoch: int

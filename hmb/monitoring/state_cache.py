@@ -12,8 +12,8 @@ If a group has unread records, the broker's state shows the age of the first unr
 the broker reads a timestamp from the header of this batch in the log's file. The cache stores these
 timestamps.
 
-New records do not change an earlier batch, but compaction or retention can delete it. The cache therefore
-keeps the timestamps of a log for only about FRESH_TIMESTAMPS seconds.
+If compaction or retention deletes a batch, the cached timestamp of this batch is out of date. The cache
+therefore keeps timestamps for only about 20 s (FRESH_TIMESTAMPS).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class CachedLog:
     __slots__ = ("_expires", "_offsets", "_timestamps_expire", "info", "timestamps")
 
     def __init__(self, log: Log, last: CachedLog | None) -> None:
-        """Create the cache entry of a log, with `info` = None. The broker later reads the log and sets `info`.
+        """Create the cache entry of a log. `info` is None until the broker reads the log.
 
-        `last` is the previous entry of the same log, or None. The new entry uses the timestamps in `last` if the cache
-        began to collect them less than FRESH_TIMESTAMPS seconds ago. New records do not change the timestamps of older
-        batches.
+        `last` is the log's previous entry, or None. New records do not change older batches, so the new entry usually
+        takes over the timestamps in `last`. If the cache began to collect these timestamps at least 20 s
+        (FRESH_TIMESTAMPS) ago, the new entry begins without timestamps.
         """
         now = time.monotonic()
         self.info: PartitionInfo | None = None

@@ -17,9 +17,10 @@ For example, a request contains an array of 5000 topics. Before the decoder crea
 Each thread has its own `spend`. By default, `spend` does nothing, so the memory is not limited. Clients use this
 default, because they trust their broker.
 
-Before the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) replaces the default with a function that
-limits memory. If the broker does not have enough free memory, the function waits. If the values of one request take
-too much memory, the function raises ProtocolError. At the end, `Dispatcher.begin` restores the default.
+Before the broker decodes a request, `Dispatcher.begin` (broker/dispatch.py) sets `ALLOWANCE.spend` to a
+function that limits memory. This function waits if too little memory is free. It raises ProtocolError if the
+values of one request take too much memory. Before `begin` returns, it sets `ALLOWANCE.spend` to a function that
+does nothing.
 
 The decoders find the function `spend` in the global object ALLOWANCE. The function could also be a parameter of each
 decoder, but a further parameter would make every decoder slower.
@@ -37,15 +38,16 @@ Spend = Callable[[int], None]  # The argument is a number of bytes. The function
 
 
 def pay_nothing(size: int) -> None:
-    """Do nothing. A decoder calls this function by default, so the memory that a message takes is not limited."""
+    """Do nothing. Decoders call this function by default, instead of a function that limits memory."""
 
 
 class _Allowance(threading.local):
-    """Stores one function `spend` for each thread, to limit the memory that decoded messages take.
+    """Stores a function `spend`, which can limit the memory that decoded messages take.
 
-    Before a decoder allocates memory for a large value, it calls `spend` with the size of the value in bytes. Only
-    for a string, it calls `spend` after decoding. If the message takes too much memory, `spend` can wait, or raise
-    ProtocolError.
+    For each large value, a decoder calls `spend` with the number of bytes that the value takes in memory. If the
+    message takes too much memory, `spend` can wait, or raise ProtocolError.
+
+    Each thread has its own `spend`.
     """
 
     spend: Spend = staticmethod(pay_nothing)

@@ -25,20 +25,26 @@ Before a signed number is encoded as a varint, the zigzag rule converts the numb
 small negative number also takes one byte.
 
 The codecs of the primitive types follow these rules:
-- A decoder takes `(buffer, position)` and returns `(value, next position)`.
-- An encoded string, byte string or array begins with its length. Before a decoder allocates memory for the
-  value, it checks that the buffer contains enough bytes. Otherwise, a false length of four bytes could make it
-  allocate 2 GB.
-- A string has at most LONGEST_STRING bytes. The newer encodings could store a greater length, but the older
-  encoding stores the length as an int16.
-- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The module `schema` catches
-  the exception and raises a ProtocolError, which also contains the field's name.
-- For a large value, a decoder calls `ALLOWANCE.spend`, which limits the memory for one message (see
-  `allowance`). Most decoders call `spend` before they create the value. The decoder of a string calls `spend`
-  afterwards, because the memory depends on the characters of the string.
-- A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of
-  the buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the
-  records are in a file, the operating system sends them directly from the file.
+
+- A decoder takes a buffer and the position of an encoded value. It returns the value, and the position
+  after the encoded value.
+
+- An encoded string, byte string or array begins with its length. If the length is greater than the number
+  of bytes that remain in the buffer, the decoder raises ValueError. It does so before it allocates memory.
+
+- A string has at most LONGEST_STRING bytes (32,767), because the older encoding stores the length as an
+  int16. The newer encoding has the same limit, although it could store a greater length.
+
+- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The module `schema`
+  catches the exception and raises a ProtocolError, which also contains the field's name.
+
+- Before a decoder creates a large byte string or array, it calls `ALLOWANCE.spend`, which can limit the
+  memory for one message (see `allowance`). The decoder of a string calls `spend` after decoding, because
+  the memory depends on the characters of the string.
+
+- A value of the type `records` can be large, so the codec does not copy it. The decoder returns a
+  memoryview of the buffer. The encoder keeps the value separate from the other bytes of the message
+  (`Output.parts`).
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """
@@ -72,10 +78,10 @@ LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
-    """The bytes of a message while it is encoded, without the values of the type `records`.
+    """The bytes of an encoded message, without the message's values of the type `records`.
 
-    The encoder does not copy these values. The list `spliced` contains pairs (position, value). For example, the
-    position 20 means: after the first 20 bytes of this object.
+    To avoid copies, the encoder stores these values in the list `spliced`, as pairs (position, value). A value
+    with the position 20 belongs after the first 20 bytes of this object.
     """
 
     def __init__(self) -> None:

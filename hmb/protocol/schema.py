@@ -249,7 +249,8 @@ class Request(Struct):
 class Response(Struct):
     """The base class of messages that a broker sends to a client. A response has the same version as its request.
 
-    The header of a response has version 1 if the response's version is flexible, and otherwise version 0.
+    Headers have their own versions. A response in a flexible version (KIP-482) has a header of version 1. All
+    other responses, and every ApiVersionsResponse, have a header of version 0.
     """
 
     api_key: ClassVar[ApiKey]

@@ -57,11 +57,10 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1, or None if it must decode records for this.
+        """Return the records as uncompressed messages of magic 0 or 1, or None if a record is not in a *run*.
 
-        The method converts only *runs* of records, without decoding them. `append_values` stores a run when it adds
-        consecutive records whose values have the same length (`fast.value_runs`). If any record is not in a stored run,
-        for example because `append` has added it, the method returns None.
+        A run is a sequence of records whose values have the same length. `message_set` can convert a run without
+        decoding the records. Only `append_values` stores runs.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

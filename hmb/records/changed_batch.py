@@ -60,7 +60,7 @@ def with_log_append_time(batch: RecordBatch, now: int) -> RecordBatch:
 def with_codec(
     batch: RecordBatch, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """Return a copy of the batch that is compressed with another codec.
+    """Return a copy of the batch. The records in the copy are compressed with the codec `codec`.
 
     Raises MESSAGE_TOO_LARGE if the uncompressed records have more than `limit` bytes.
     """
@@ -74,10 +74,10 @@ def with_numbers(batch: RecordBatch, numbers: BatchNumbers) -> bytes:
 
 
 def as_produced(batch: RecordBatch, numbers: BatchNumbers = NO_BATCH_NUMBERS, *, transactional: bool = False) -> bytes:
-    """Return a copy of the batch that a producer can send. The copy has the base offset 0 and no leader epoch.
+    """Return a copy of the batch. A producer can send this copy to a broker.
 
-    `numbers` contains the producer id, the producer epoch and the base sequence number of the copy. If
-    `transactional` is true, the copy belongs to a transaction.
+    The copy has the base offset 0 and no leader epoch. Its producer id, producer epoch and base sequence number
+    come from `numbers`. If `transactional` is true, the copy belongs to a transaction.
     """
     attributes = batch.attributes & ~TRANSACTIONAL_BIT | (TRANSACTIONAL_BIT if transactional else 0)
     changes = {"base_offset": 0, "partition_leader_epoch": NO_LEADER_EPOCH, "attributes": attributes}
@@ -95,11 +95,12 @@ def with_records(
 
     The offsets, the producer id, the epochs and the sequence numbers stay the same.
 
-    `content` contains the `count` uncompressed records. The function compresses them with the batch's codec.
-    `max_timestamp` (ms) is the greatest timestamp for the header.
+    `content` contains the `count` new records, uncompressed. The function compresses them with the batch's
+    codec. `max_timestamp` (ms) is the greatest timestamp for the header.
 
-    If `base_timestamp` (ms) is not None, it replaces the base timestamp in the header, and is a delete horizon: the
-    time after which compaction may remove the batch's tombstones or its transaction marker (KIP-534).
+    If `base_timestamp` (ms) is not None, this time becomes the delete horizon of the copy. After this time,
+    compaction may remove the batch's tombstones or its transaction marker. The header stores a delete horizon
+    in the field of the base timestamp (KIP-534).
     """
     codec = batch.codec if count else Codec.NONE
     attributes = (batch.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)

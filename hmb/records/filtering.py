@@ -5,15 +5,18 @@ batch. A record in a record batch (v2) stores only its differences to the base o
 of the batch. Usually, the base timestamp also stays the same. Filtering can then copy the bytes of the
 remaining records, and these records keep their offsets and timestamps.
 
-If tombstones (records without a value) remain in a batch, the new batch gets a *delete horizon*: the time after
-which compaction may remove the tombstones. The header stores this time in the field of the base timestamp
-(KIP-534), and so replaces the base timestamp. But each record stores its timestamp as a difference to the base
-timestamp. Filtering must therefore change this difference in each record. It encodes the records again instead
-of copying their bytes.
+If tombstones (records without a value) remain in a batch, the new batch gets a *delete horizon*: the time
+after which compaction may remove the tombstones. Filtering stores this time in the header, in place of the
+base timestamp (KIP-534).
 
-For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
-timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the new base timestamp of the batch.
-The new timestamp delta of the tombstone is 1020 - 86,000 = -84,980. (All numbers are in ms.)
+Each record stores its timestamp as a difference to the base timestamp of the batch. When filtering changes
+the base timestamp, it computes a new difference for each record. It encodes the records again instead of
+copying their bytes.
+
+For example, a batch has the base timestamp 1000, and stores the timestamp 1020 of a tombstone as the
+difference 20. Filtering changes the base timestamp to 86,000, the time after which compaction may remove
+the tombstone. The tombstone's timestamp stays 1020, so the new difference is 1020 - 86,000 = -84,980. (All
+numbers are in ms.)
 
 Compaction decodes only the key of a record, and checks whether the record has a value. Compaction does not decode the
 value and the headers, so it also works for a record with damaged headers.
@@ -87,10 +90,11 @@ def keep_offsets(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
-    The caller must check the batch with `keys_of` before the call. The batch must still contain all its original
+    The caller must have checked the batch with `keys_of`. The batch must still contain all its original
     records. The list `offsets` must be in ascending order, and the records at these offsets must have keys.
 
-    If a tombstone remains, the new batch gets `delete_horizon` (ms), unless the old batch has a delete horizon.
+    If the old batch has a delete horizon, the new batch keeps it. Otherwise, the new batch gets
+    `delete_horizon` (ms) if a tombstone remains.
     """
     if not offsets:
         return None

@@ -1,4 +1,4 @@
-"""The numbers with which the header of a batch identifies an idempotent producer and its batch (KIP-98).
+"""The producer id, the producer epoch and the sequence number in the header of a batch (KIP-98).
 
 A broker assigns a producer id and a producer epoch to each idempotent producer. The producer counts the records that it
 sends to a partition, and writes the sequence number of the first record into the batch. A broker that receives a batch

@@ -11,9 +11,10 @@ oldest format, a message v0 takes 26 bytes more.) A record has this layout:
     varint value length, value    -1: no value (a tombstone in a compacted topic)
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
-For example, the second record of a batch has the key "k" and the value "ab", and was created 5 ms after the first
-record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value. For example, 9 bytes
-follow the length. The length 9 is stored as 18, which is 12 in hexadecimal. The record has these bytes, in hexadecimal:
+For example, the second record of a batch has the key "k" and the value "ab". It was created 5 ms after the
+first record. A varint stores each number from 0 to 63 as twice the number (the zigzag rule). The record has 9
+bytes after its length field, so this field stores 9 as 18, which is 12 in hexadecimal. The record has these
+bytes, in hexadecimal:
     12 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 9, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 

@@ -43,7 +43,10 @@ def kind_of(start: bytes) -> str | None:
 
 
 def key_as_pem(path: Path, kind: str, password: str, key_password: str) -> str:
-    """Return the private key in a key store, and the certificates of this key, as PEM text. Raises StoreError."""
+    """Return the private key and its certificates from a key store, as PEM text. Raises StoreError.
+
+    The private key in a JKS store can have its own password, `key_password`.
+    """
     if kind == "PKCS12":
         return _from_pkcs12("keystore", path, password)
     return _key_from_jks(path, password, key_password or password)

@@ -19,14 +19,15 @@ with a key:
 random text. The client computes a *proof* from its password and both nonces. A thief cannot use a recorded
 proof for another login, because the broker sends a different nonce in each login.
 
-The next example shows the four messages when the user `alice` logs in. The field `r` contains the nonces, `s`
-the salt, and `i` the number of iterations. The field `p` contains the client's proof, and `v` contains the
-broker's signature. The right column shows the names of the messages in RFC 5802, which calls the broker the
-server. The paragraph before the sources explains `n,,` and `c=biws`:
+The next lines show the four messages when the user `alice` logs in. A later paragraph explains `n,,` and
+`c=biws`. The right column contains the names of the messages in RFC 5802, which calls the broker the server:
     client  n,,n=alice,r=<client nonce>                                    client first
     broker  r=<client nonce><broker nonce>,s=<salt>,i=4096                 server first
     client  c=biws,r=<client nonce><broker nonce>,p=<proof>                client final
     broker  v=<signature>                                                  server final
+
+In the messages of a login, the field `r` contains the nonces, `s` the salt, and `i` the number of iterations.
+The field `p` contains the client's proof, and `v` the broker's signature.
 
 The client's proof is `client key XOR HMAC(stored key, all messages)`. The broker knows the stored key, so it can
 compute the same HMAC. With a second XOR, the broker computes the client key from the proof. If the hash of this client

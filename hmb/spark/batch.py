@@ -4,7 +4,8 @@ When Spark plans the query, the reader chooses a range of offsets for each parti
 begins at the current log start offset, and ends before the current log end offset. The query does not read
 records that producers write after the planning.
 
-If Spark passes filters to the reader, the module `filters` makes the ranges smaller.
+If Spark passes the filter `offset <= 100`, the reader skips all offsets greater than 100 (see the
+module `filters`).
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """The reader of a batch query with the option pushFilters. Spark can pass the query's filters to this reader.
+    """The reader of a batch query with the option `pushFilters=true`.
 
-    If a reader has the method `pushFilters`, Spark raises an error unless `spark.sql.python.filterPushdown.enabled`
-    is true. The class `BatchReader` does not have the method. Queries without the option pushFilters therefore do
-    not need this setting.
+    Spark passes the filters of the query to the method `pushFilters`. If a reader overrides this method, Spark
+    requires the setting `spark.sql.python.filterPushdown.enabled=true`, and otherwise raises an error. The class
+    `BatchReader` works without the setting, because it does not override the method.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:

@@ -1,4 +1,4 @@
-"""Parse the options that set the start and the end of a query. This module calls the start and the end *bounds*.
+"""Parse the options for the *bounds* of a query: where the query starts and where it ends.
 
 A bound has one of these forms, as in Spark's Kafka connector:
     earliest, latest                      the same bound for all partitions

@@ -26,8 +26,8 @@ the timestamps, so the records in a log can be out of order. For example, the li
 a record of 12:05, and after it a record of 11:58. If the query ended at 12:05, it would miss the record of
 11:58.
 
-Only the user knows how late a record can be. With `maxLateness=10m`, the reader stops at the first record
-that is at least ten minutes newer than the limit. If the broker sets the timestamps
+Only the user knows how late a record can be. With the filter `timestamp < '12:00'` and the option
+`maxLateness=10m`, the reader stops before the first record of 12:10 or later. If the broker sets the timestamps
 (`message.timestamp.type=LogAppendTime`), no record is late, so use `maxLateness=0s`.
 
 Why is `pushFilters` off by default? Spark 4.3.0 stores the ranges of the first query in the DataFrame that

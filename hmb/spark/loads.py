@@ -17,9 +17,9 @@ Mechanism: each call of the function `load` is a *load*. A load divides the new 
 A run contains one range of offsets for each partition. All ranges of a run together contain about
 `records_per_run` offsets (by default, 10 million). The load writes each run into its own folder in DIR.
 
-At its beginning, a load locks DIR, and deletes the folders of runs that were not committed. Each folder of a
-committed run contains a *manifest*: a file with the start offset and the end offset of each range. The load
-continues at the end offsets in the newest manifest.
+The function `load` locks the directory DIR, and deletes the folders of uncommitted runs. The folder of each
+committed run contains a *manifest*: a file with the start offset and the end offset of the run in each
+partition. The function continues at the end offsets in the newest manifest.
 
 The load writes the records and the manifest of a new run into the folder `_tmp-N`, where N is the number of the
 run. It syncs these files to disk. To commit the run, the load renames the folder to `run=N`, and syncs DIR.
@@ -32,8 +32,8 @@ The file system renames a folder in one step. If the process dies before this st
 run. If the process dies after this step, readers see all records of the run. Each record is therefore in exactly
 one committed run.
 
-A load that fails deletes nothing, whether the reason is an exception or a power failure. The next load deletes
-the folders of the runs that were not committed.
+If an exception or a power failure ends a load while the load writes run 3, the folder `_tmp-00000003` stays in
+the directory DIR. The next load deletes this folder.
 
 A program that reads the files in DIR needs no special code. Spark, pandas and Arrow read the name `run=N` as
 the value N of a column `run`. All three ignore files and folders whose names start with `_`. For example, this
@@ -80,8 +80,8 @@ if TYPE_CHECKING:
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
 CHOSEN = ("assign", "subscribe", "starting", "ending", "columns", "kafka.bootstrap.")  # options that a load sets itself
 RECORDS_PER_RUN = 10_000_000
-# The scheme of a URI has at least two letters here, so that the path "a:/data" is not read as a URI. After the scheme,
-# the expression accepts one or more slashes, because the class Path shortens "hdfs://host" to "hdfs:/host".
+# The part before the colon has at least two characters, so that the path "a:/data" is not read as a URI. The expression
+# accepts "file:///data" and "file:/data", because the class Path shortens "file:///data" to "file:/data".
 URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?://)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -121,12 +121,14 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
-    A *run* is a folder of Parquet files with one range of offsets of each partition. The function writes and
-    commits one run after another. A run has about `records_per_run` offsets at most. It can have a few more,
-    because it contains at least one offset of each partition that has unread offsets.
+    A *run* is a folder of Parquet files with one range of offsets of each partition. The number `records_per_run`
+    limits the offsets in a run. A run can exceed this limit a little, because it contains at least one offset of
+    each partition that has unread offsets.
 
-    After each commit, the function calls `on_commit(run, remaining)`. The number `remaining` counts the offsets
-    that are not loaded yet. `options` contains further options of the data source.
+    The function writes and commits one run after another. After each commit, it calls `on_commit(run, remaining)`.
+    The number `remaining` counts the offsets that are not loaded yet.
+
+    `options` contains further options of the data source.
 
     Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """
@@ -211,16 +213,16 @@ def delete_uncommitted(root: Path) -> None:
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
 ) -> tuple[LoadRun | None, Offsets]:
-    """Return the next run that `load` must write, and the offset at which the load ends in each partition.
+    """Return the next run that `load` must write, and the end offset of the load in each partition.
 
-    The first value is None if all records are loaded. A *run* contains one range of offsets for each partition.
-    The function `_write` later sets the fields `rows` and `files` of the run, which are 0.
+    The run is None if all records are loaded.
 
-    The number `most` limits the offsets in a run. The run can exceed this limit a little, because it contains at
+    The number `most` limits the offsets in the run. The run can exceed this limit a little, because it contains at
     least one offset of each partition that has unread offsets.
 
-    `target` contains the offsets at which the load ends. For the first run, pass None. The function then uses the
-    current end of each partition. For each later run, pass the offsets that the first call has returned.
+    `target` contains the end offset (exclusive) of the load in each partition. For the first run, pass None. The
+    load then ends at the current end of each partition. For each later run, pass the end offsets that the first
+    call returned.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level

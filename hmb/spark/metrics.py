@@ -3,8 +3,8 @@
 Problem: Spark's Kafka connector reports `avgOffsetsBehindLatest`, `minOffsetsBehindLatest` and
 `maxOffsetsBehindLatest` for each trigger. Spark has no such metrics for a data source that is written in Python.
 
-Idea: the progress of a query contains two offsets for each partition: `endOffset`, up to which the trigger has read,
-and `latestOffset`, the end of the log. The lag of a partition is their difference.
+Idea: the progress of a query contains two offsets for each partition. The query continues to read at
+`endOffset`, and the log ends at `latestOffset`. The lag of the partition is `latestOffset - endOffset`.
 
 Example: in partition 0, `endOffset` is 90 and `latestOffset` is 100. In partition 1, both are 50. The lags are 10 and
 0:
@@ -26,9 +26,9 @@ A `LagListener` calls the user's function whenever a streaming query reports its
 progress and the lag. The field `bytes` of this lag is None, because a `LagListener` has no `hmb.Admin` that
 could ask for the sizes of the logs. To estimate the bytes, the user's function can call `lag(progress, admin)`.
 
-Limits: `latestOffset` needs Spark 4.2 or newer. The estimated bytes are exact only if all batches of a partition have
-the same size and the same number of records. The brokers report the size on disk, so compressed records count with
-their compressed size.
+Limits: `latestOffset` needs Spark 4.2 or newer. The estimate of the unread bytes is exact only if all batches
+of a partition have the same size and the same number of records. For compressed records, the estimate is their
+compressed size.
 """
 
 from __future__ import annotations

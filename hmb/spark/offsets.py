@@ -1,4 +1,4 @@
-"""Convert the start and the end of a query (its bounds) to one offset for each partition.
+"""Find where a query starts and ends: one start offset and one end offset for each partition.
 
 The function `partitions_of` finds the partitions that a query reads. The function `resolve` asks the brokers which
 offset a bound (the start or the end of the query) means in each partition. For example, the partition `weather-0`
@@ -64,9 +64,11 @@ class TopicDeleted(KafkaError):
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
     """Call `action`, and return its result. After a temporary error, call `action` again.
 
-    The option kafka.default.api.timeout.ms limits how long the function retries. It then raises the last error. An
-    unknown topic is a permanent error, which the function raises at once. But it retries after `TopicDeleted`,
-    because the next call looks up the partitions without the deleted topic.
+    If `action` still fails when the time limit kafka.default.api.timeout.ms has passed, raise the last error.
+    Raise a permanent error at once, such as the error for an unknown topic.
+
+    `TopicDeleted` is a temporary error: the next call of `action` looks up the partitions without the deleted
+    topic.
     """
 
     def retry_for(error: ConnectionFailed | KafkaError) -> float:
@@ -124,8 +126,8 @@ def _partitions(topic: TopicMetadata) -> list[TopicPartition]:
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
     """Return the log start offset and the end offset of each partition.
 
-    The end offset is the offset of the next record. With the isolation level `read_committed`, it is the last
-    stable offset, which is the offset before which no transaction is open.
+    The end offset is the offset of the next record. If the isolation level is `read_committed`, the end offset
+    is at most the first offset of the oldest open transaction.
     """
     partitions = list(partitions)
     for topic in {partition.topic for partition in partitions}:

@@ -5,10 +5,11 @@ with `kafka.` is a client setting: `kafka.acks` is the setting `acks` (`hmb.clie
 to Spark, for example which offsets to read. This module refuses client settings that would change these
 decisions. Its messages give the same advice as Spark's Kafka connector.
 
-Several options together decide three things:
-    topics          exactly one of subscribe, subscribePattern and assign must be set
-    start           startingTimestamp; if it is not set, startingOffsetsByTimestamp; if not set, startingOffsets
-    end of a batch  endingTimestamp; if it is not set, endingOffsetsByTimestamp; if not set, endingOffsets
+These options set the topics, the start and the end of a query. For the start and for the end, the query uses
+the leftmost option that is set:
+    topics  subscribe, subscribePattern, assign (set exactly one)
+    start   startingTimestamp, startingOffsetsByTimestamp, startingOffsets
+    end     endingTimestamp, endingOffsetsByTimestamp, endingOffsets (only batch queries)
 
 Example: a query has the options `startingTimestamp=1700000000000` and `startingOffsets=earliest`. The query starts at
 the first records at or after this time, because startingTimestamp takes precedence over startingOffsets.
@@ -354,10 +355,10 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
 
 
 def _check_order(starting: Bound, ending: Bound) -> None:
-    """Raise OptionError if a partition in a batch query ends before it starts.
+    """Raise OptionError if `starting` is after `ending` in any partition, or if their partitions differ.
 
-    Check only options that contain an offset or a time for each partition. Also raises OptionError if the options for
-    the start and for the end name different partitions.
+    The function compares the start and the end of a batch query only if both contain an offset for each
+    partition, or both contain a time for each partition.
     """
     first, end, kind = starting, ending, "Offsets"
     if isinstance(starting, Times) and isinstance(ending, Times):

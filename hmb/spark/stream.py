@@ -37,23 +37,23 @@ A topic that is deleted and created again can soon have more records than the ol
 offset then does not show that the topic is new. The reader therefore compares topic ids, because the new
 topic has a new id.
 
-The reader can compare ids only while the query runs. If the id has changed and failOnDataLoss is false, the
-query logs a warning and continues at the same offset. Spark's Kafka connector does not check topic ids.
+While a query runs, the reader checks topic ids. If the id of a topic changes and failOnDataLoss is false, the
+query logs a warning, and continues at the same offset. Spark's Kafka connector does not check topic ids.
 
 For example, a query has read the offsets 0 to 99 of a topic. The topic is deleted and created again, and soon
-has 150 records. With failOnDataLoss=false, the query continues at offset 100 of the new topic. It does not
-start again at offset 0, because a batch that Spark repeats must contain the same records.
+has 150 records. With failOnDataLoss=false, the query continues at offset 100 of the new topic. The query never
+reads the offsets 0 to 99 of the new topic.
 
-In this example, the checkpoint contains a batch with the offsets 100 to 149. A reader that went back to offset 0
-would read the offsets 0 to 149 for this batch. After a crash, a new reader would read only the offsets 100 to
-149, because the checkpoint contains no topic ids.
+After a crash, Spark repeats a batch with the offsets in the checkpoint, for example 100 to 149. The repeated
+batch must contain the same records as the first run. So the first run must also begin at offset 100, even if
+the topic was deleted and created again.
 
 If the topic is deleted and created again while the query is stopped, the reader does not notice the change. The
 checkpoint contains no topic ids, because it has the same form as a checkpoint of Spark's Kafka connector.
 
-With Trigger.AvailableNow, a query reads all available records, and ends when it finds no more records to read.
-Such a query ignores the option minOffsetsPerTrigger. Suppose that the minimum is 100 offsets and only 40
-records are available. A trigger that waits reads nothing, so Spark would end the query without the 40 records.
+With Trigger.AvailableNow, a query ends when a trigger finds no records to read. The query ignores the option
+minOffsetsPerTrigger. Suppose that this option is 100, and only 40 records are available. A trigger that waited
+for 60 more records would read nothing. Spark would then end the query without the 40 records.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class RefusedReader(DataSourceStreamReader):
-    """The reader of a streaming query whose options are wrong. Spark's first call of a method raises the error.
+    """A reader for a streaming query with wrong options. The methods of this reader raise OptionError.
 
-    If the data source itself raised the error, Spark would report an UnboundLocalError of PySpark instead.
+    If the method `streamReader` raised OptionError, Spark would report an UnboundLocalError of PySpark instead.
+    So `streamReader` returns this reader.
     """
 
     def __init__(self, error: OptionError) -> None:
@@ -220,9 +221,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the log end offset of each partition. If a partition in `known` was deleted, leave it out.
+        """Return the log end offset of each partition.
 
-        Raises TopicDeleted if a topic is deleted while this method runs.
+        Leave out the partitions in `known` that were deleted earlier. If a topic is deleted during this call, raise
+        TopicDeleted.
         """
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)

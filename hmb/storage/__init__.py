@@ -65,5 +65,6 @@ On a first reading, you can skip these modules:
 - `events`             stores the last events of a broker, for example deleted segments
 - `dump/`              shows the files as text, for `hmb dump-log` and `hmb index-inspect`
 
-Source: Juchli and Wolf's thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.
+Source: Juchli and Wolf's thesis, chapter 6.2 ("Log") and chapter 9.5; Kafka 0.7 design; Kafka's `storage`
+module.
 """

@@ -19,8 +19,8 @@ The feed's thread collects the state and then waits for at least four times the 
 collection. For example, if a collection usually takes 100 ms, the thread waits for 400 ms. So the feed usually
 uses at most 20 % of one processor.
 
-If a collection usually takes 1 s, the thread waits for only 2 s, the longest wait. The feed then uses up to
-33 % (1 of 3 s).
+The longest wait after a collection of the broker's state is 2 s. If each collection takes 1 s of processor
+time, the feed uses up to 33 % of one processor (1 s of 3 s).
 
 The feed stores only the last KEPT changes of the state, to save memory. Some pages read their events slowly. If
 a page has missed more than KEPT changes, the feed sends it the whole state again.
@@ -50,19 +50,20 @@ REST_FACTOR = 4
 RECENT = 5
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
-# If the state does not change for this number of seconds, the feed sends a comment to the page, to find out whether the
-# page is still connected.
+# If the state does not change for this number of seconds, the feed sends an empty message to each page. If sending
+# fails, the page has disconnected.
 ALIVE = 5.0
 
 
 class Pace(NamedTuple):
     """Determines how often the feed collects the broker's state.
 
-    After each collection, the feed waits for at least REST_FACTOR (4) times the usual cost. For example, if the
-    usual cost is 100 ms, the feed waits for 400 ms. No wait takes more than `longest` seconds.
+    Normally, the feed starts a collection every `period` seconds. If collections are expensive, the feed pauses
+    longer: for REST_FACTOR (4) times the usual cost, but at most `longest` seconds. For example, if `period` is
+    0.2 s and the usual cost is 0.1 s, the pause takes 0.4 s.
 
-    The usual cost is the median of the last RECENT costs. A mean would be too high: if Python's garbage collector
-    runs during a collection, the collection costs four times as much.
+    The usual cost is the median cost of the last RECENT (5) collections. One expensive collection hardly changes
+    this median.
     """
 
     period: float  # the shortest time (seconds) between the starts of two collections of the broker's state
@@ -223,10 +224,10 @@ class Feed:
 
 
 def _fields_of_part(part: Any) -> dict[str, Any]:
-    """Return the fields of `part`: one partition, segment, group or other object in the broker's state.
+    """Return the fields of `part` as a dict.
 
-    The fields of a partition do not include its list of segments, because the page receives each segment as a separate
-    part.
+    `part` is a partition, a group or another object in the broker's state. The dict of a partition does not contain
+    the segments, because the feed sends each segment separately.
     """
     if isinstance(part, PartitionInfo):
         return {name: getattr(part, name) for name in PARTITION_FIELDS}

@@ -1,8 +1,8 @@
 """Reads data of one log for the web page: the batches of a segment, a single batch, or a look-up.
 
-The page has a view for each of these three. When the user opens a view, a function of this module reads the
-files of the log. It uses the same code as the commands `hmb dump-log` and `hmb index-inspect`, so the page
-shows the same numbers and lines as these commands. This code never changes a file.
+The functions of this module read the files of a log, and never change these files. They use the same code as
+the commands `hmb dump-log` and `hmb index-inspect`. So the web page shows the same numbers and lines as these
+commands.
 
 The view of a look-up shows how the running broker finds an offset. For example, the broker finds offset 8,100 in three
 steps:

@@ -103,7 +103,7 @@ class RecentRequests:
         self._slowest: dict[str, list[SeenRequest]] = {}  # for each API, its slowest requests, the slowest first
         self._ends = 0.0  # when the recording ends (`time.monotonic`)
         self._second, self._taken = 0, 0  # the current second, and the number of requests recorded in it
-        # For each API: the earliest time at which the recorder stores the function calls of another request.
+        # For each API, a time: the recorder stores the function calls of the first request after this time.
         self._next_followed: dict[int, float] = {}
         self._followed: dict[str, deque[SeenRequest]] = {}  # for each API, the last requests with function calls
 

@@ -17,8 +17,8 @@ broker. The field `missing` contains a reason for each part that HMB cannot read
 reason. If a request fails, for example because the user is not allowed to send it, the reason is the broker's
 error.
 
-*Rights.* HMB connects to the brokers as the user from the file of the option `--command-config`. The page therefore
-shows only what this user is allowed to read.
+*Rights.* The option `--command-config` names a file with a user's login data. HMB connects to the brokers as
+this user. The page shows only what this user is allowed to read.
 
 *Cost.* To read the state once, HMB sends about ten requests, and three more requests for each group. The page reads the
 state at most once per second.

@@ -10,8 +10,8 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 
     If `configuration_keys` is null, the client asks for all settings of the resource.
 
-    - Version 1 adds `include_synonyms`, which asks for every value of a setting and its place. For example, the topic
-      and the broker can each have a value (KIP-226).
+    - Version 1 adds the flag `include_synonyms` (KIP-226). A client sets this flag to get several values of a
+      setting, for example the topic's value and the broker's value.
     - Version 2 has the same layout as version 1.
     - Version 3 adds `include_documentation`, which asks for the documentation of each setting (KIP-569).
     - Version 4 uses the flexible encoding (KIP-482).
@@ -30,11 +30,11 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The settings of each resource.
 
-    A setting can have values in several places, for example in the topic and in the broker. Each *synonym* of the
-    setting contains one place and its value. The first synonym contains the value in use.
+    A setting can have values from several sources, for example from the topic and from the broker. Kafka calls
+    these values the *synonyms* of the setting. The first synonym is the value in use.
 
-    - Version 0 has the flag `is_default`, which shows whether a value is the default.
-    - Version 1 replaces `is_default` by `config_source`, the place of the value. It also adds the synonyms.
+    - Version 0 has the flag `is_default`, which shows whether the value in use is the default.
+    - Version 1 adds the synonyms. It replaces `is_default` with `config_source`, the source of the value in use.
     - Version 2 has the same layout as version 1.
     - Version 3 adds the type and the documentation of each setting.
     - Version 4 uses the flexible encoding (KIP-482).

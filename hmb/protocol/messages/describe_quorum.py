@@ -37,8 +37,9 @@ class ReplicaState(Struct):
 class DescribeQuorumResponse(Response, api_key=ApiKey.DESCRIBE_QUORUM, versions="0-2", flexible="0+"):
     """The leader, the voters and the observers of each partition.
 
-    Version 1 adds the times at which each replica last fetched, and last was up to date (KIP-836). Version 2 adds
-    error messages, the directory ids of the replicas, and the addresses of the controllers (KIP-853).
+    Version 1 adds two timestamps for each replica: when it last fetched records, and when it was last up to date
+    (KIP-836). Version 2 adds error messages, the directory ids of the replicas, and the addresses of the
+    controllers (KIP-853).
     """
 
     class TopicData(Struct):

@@ -1,6 +1,7 @@
 """LeaveGroup (13): remove members from a group.
 
-The group rebalances at once. It does not wait until the session timeout of these members has passed.
+After LeaveGroup, the group rebalances at once. If a member stops without LeaveGroup, the group rebalances
+only after the session timeout.
 """
 
 from hmb.protocol import fields as t

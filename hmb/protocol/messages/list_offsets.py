@@ -57,9 +57,9 @@ class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11"
     """For each partition, the offset that the broker has found for the requested timestamp.
 
     - Version 0 contains a list of offsets, the greatest offset first.
-    - Version 1 contains one offset, and the timestamp of the record at this offset. Both are -1 if the
-      log has no record at or after the requested timestamp. For the start or the end of the log, only the timestamp
-      is -1.
+    - Version 1 contains one offset, and the timestamp of the record at this offset. If no record has the
+      requested timestamp or a later one, both numbers are -1. If the request asks for the start or the end of
+      the log, only the timestamp in the response is -1.
     - Version 2 adds the throttle time.
     - Version 4 adds the leader epoch.
     - Version 6 uses the flexible encoding (KIP-482).

@@ -44,9 +44,9 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
         return self.topics is None or (version == 0 and not self.topics)
 
     def has_ids_too_early(self, version: int) -> bool:
-        """Return whether `version` is below 12 and a topic in this request has an id, or has no name.
+        """Return whether a topic in this request needs version 12, but `version` is lower.
 
-        Before version 12, a client must name each topic, and must not send an id.
+        In versions below 12, each topic must have a name, and must not have an id.
         """
         takes_ids = version >= self.FIRST_VERSION_OF_IDS_ALONE
         return not takes_ids and any(topic.name is None or topic.topic_id.int for topic in self.topics or ())

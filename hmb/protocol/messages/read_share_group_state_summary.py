@@ -33,7 +33,7 @@ class ReadShareGroupStateSummaryResponse(
 ):
     """The start offset of each share-partition.
 
-    Version 1 adds the number of records from the start offset on that need no further delivery (KIP-1226).
+    Version 1 adds a count (KIP-1226): how many records at or after the start offset need no further delivery.
     """
 
     class ReadStateSummaryResult(Struct):

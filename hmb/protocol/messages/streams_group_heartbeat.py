@@ -50,8 +50,10 @@ class TaskIds(Struct):
 class StreamsGroupHeartbeatRequest(Request, api_key=ApiKey.STREAMS_GROUP_HEARTBEAT, versions="0", flexible="0+"):
     """Contains the topology of the application, and the tasks that the member owns now.
 
-    The member chooses its own id. It sends the member epoch 0 and the topology to join the group, and the member
-    epoch -1 to leave it. A value may be null if it has not changed since the last heartbeat.
+    The member chooses its own id. To join the group, it sends the member epoch 0 and the topology. To leave the
+    group, it sends the member epoch -1.
+
+    If a nullable field has not changed since the previous heartbeat, the member can send null.
     """
 
     class Topology(Struct):

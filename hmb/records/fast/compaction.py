@@ -25,13 +25,13 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
-# In a record, a varint with the length of the key comes directly before the key. For up to 63 bytes, the varint is one
-# byte: twice the length, because the lowest bit is the sign. _KEY_END maps this byte to the total size of varint and
-# key. For example, a key of 5 bytes has the byte 10, and _KEY_END[10] is 6.
+# In a record, the length of the key comes directly before the key. A length of 0 to 63 takes one byte, and this byte is
+# twice the length (zigzag encoding). For example, the byte 10 means a key of 5 bytes. _KEY_END[10] is 6: one byte for
+# the length, and 5 bytes for the key.
 #
-# If a key is missing or has more than 63 bytes, its entry in _KEY_END is a very large number. `plain_keys` adds the
-# entry to the position of the key's length. The sum is greater than the end of the record, so `plain_keys` returns
-# None.
+# If the first byte of a key's encoded length stands for a missing key, or for more than 63 bytes, _KEY_END maps this
+# byte to a very large number. With this number, `plain_keys` computes a position after the end of the record, and
+# returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
 # The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For

@@ -24,10 +24,10 @@ NEVER = -INT64_MAX
 # encoding). For example, the byte 20 means a length of 10. END_AFTER_ONE[20] is 11, the size of the whole record: one
 # byte for the varint and 10 bytes after it.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# A record begins with its length: the number of bytes that follow the length. This table is for lengths that are
-# encoded in two bytes, A and B. The whole record has END_AFTER_TWO[A] + 64 * B bytes. For example, the length 100 is
-# encoded as 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and 100 bytes
-# after it.
+# A record begins with its length, a varint. If this varint has two bytes, A and B, the whole record has
+# END_AFTER_TWO[A] + 64 * B bytes. For example, the length is 100. Zigzag encoding doubles this number to 200, and 200
+# is encoded as the bytes 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and
+# 100 bytes after it.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 # For each possible second byte B of a length, the product 64 * B. If B has its highest bit set, the length has a third
 # byte, which the decoder does not read. For such a B, the table contains NEVER.

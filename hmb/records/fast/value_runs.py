@@ -44,11 +44,12 @@ def encode_values(
 ) -> tuple[bytes, list[ValueRun]]:
     """Encode one record for each value. Return the bytes of the records, and a list of runs.
 
-    A run is a sequence of records with the same size and with values of the same length. The caller appends the
-    returned bytes to a buffer, at the position `start`. The field `start` of each run is a position in this buffer. It
-    is right only if all records before the run belong to runs. The caller uses runs only in this case.
+    The number `first` is the offset delta of the first record. The caller appends the returned bytes to a
+    buffer that already contains `start` bytes.
 
-    The number `first` is the offset delta of the first record.
+    A run is a sequence of records with the same size and with values of the same length. It contains the
+    position in the buffer at which its first record begins. If any record belongs to no run, the positions in
+    all later runs are wrong. The caller then uses no run.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []

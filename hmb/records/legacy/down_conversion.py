@@ -14,12 +14,17 @@ broker checks each batch before the conversion, and sends only the messages befo
 Fetch request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 
 Down-conversion decompresses batches, so a few kilobytes can become gigabytes. Three rules limit the memory:
-- The broker reads the batches twice. The first pass only computes the total size of the messages, because a response
-  contains this size before the messages. The second pass runs while the broker sends the response, and keeps only the
-  messages of one batch in memory.
-- The messages of a response have at most as many bytes as the client requested. Only the first message can be larger.
-- The messages from one batch have at most BATCH_SIZE bytes, except if the first message of the response is larger. The
-  client's next Fetch request continues after these messages.
+
+- The broker reads the batches twice. The first pass only computes the total size of the messages, because a
+  response contains this size before the messages. The second pass runs while the broker sends the response,
+  and keeps only the messages of one batch in memory.
+
+- The messages of a response have at most as many bytes as the client requested. Only the first message can
+  be larger.
+
+- A response contains at most BATCH_SIZE bytes (1 MiB) of converted messages from one batch. If the batch
+  contains more messages, the response ends, and the client's next Fetch request asks for the remaining
+  messages. Only the first message of a response can be larger than BATCH_SIZE.
 
 The limit in a Fetch request applies to the converted messages, not to the batches in the log. For example, a client of
 Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB. The response contains all
@@ -79,18 +84,20 @@ class DownConversion:
         """Find the messages that the client gets, and compute their total size.
 
         - `read` is a function that reads bytes of the log file.
-        - `region` is the range of positions in this file that the caller wants to send. A batch that ends after this
+        - `region` is the range of positions in the log file that the caller wants to send. A batch that ends after this
           range is left out.
         - `magic` (0 or 1) is the newest message format that the client can decode. Messages of this format or an older
           format are sent unchanged. All other messages and batches are converted.
-        - `start_offset` is the first offset that the client wants. Records below this offset are not converted. But
-          messages that are sent unchanged can have offsets below it.
+        - `start_offset` is the first offset that the client wants. Records with smaller offsets are left out, except in
+          messages that are sent unchanged.
         - `max_bytes` is the maximum size of all messages together. Only the first message can be larger.
         - `limit` is the maximum size of a batch after decompression, in bytes.
 
-        After an error, the client gets only the messages before the error. If the client would get no message, the
-        constructor raises the error: DamagedBatch for a damaged batch, or another KafkaError for a batch that is larger
-        than `limit` or cannot be decoded.
+        The constructor stops at the first error. If it has found messages before the error, the client gets these
+        messages. Otherwise, the constructor raises the error:
+
+        - DamagedBatch: a batch is damaged.
+        - Another KafkaError: a batch cannot be decoded, or is larger than `limit`.
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
         self.memory = 0  # an upper limit for the memory (bytes) that `pieces` uses; `_measure` computes the limit
@@ -124,14 +131,15 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of a run's messages (see `_Run`) to `self.size`. Stop at the first message that does not fit.
+        """Add the sizes of a run's messages (see `_Run`) to `self.size`, as far as the messages fit.
 
-        `room` is the number of bytes that are still free in the response. Return how many bytes are free after the
-        added messages, or -1 if a message does not fit. The first message of a response always fits. Other messages do
-        not fit in two cases:
+        `room` is the number of free bytes in the response. Stop at the first message that does not fit, and return -1.
+        If all messages fit, return the new number of free bytes.
 
-        - The message needs more than the free bytes.
-        - The converted messages of one batch would be larger than BATCH_SIZE.
+        The first message of a response always fits. Any other message must meet two conditions:
+
+        - The free bytes are enough for the message and for the headers that the conversion removes.
+        - The converted messages of one batch, including this message, have at most BATCH_SIZE bytes.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
@@ -143,11 +151,11 @@ class DownConversion:
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
         """Yield two numbers for each message: its size in the response and its cost, both in bytes.
 
-        The cost is the number of bytes by which the message reduces the room in the response. The cost includes the
-        headers, because the broker must decompress them. For example, a record has 30 bytes of headers, and becomes a
-        message of 100 bytes without headers. The cost is then 130 bytes.
+        The cost is the size plus the size of the headers that the conversion removes. The headers count, because the
+        broker must decompress them. For example, a record has 30 bytes of headers, and becomes a message of 100 bytes
+        without headers. The cost is 130 bytes.
 
-        The cost of a message that the broker sends unchanged is the size of the message.
+        If the broker sends a message unchanged, the cost is equal to the size.
         """
         if run.is_old:
             position = 0
@@ -240,11 +248,12 @@ class DownConversion:
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the messages and batches in `view` in groups, called runs. Stop before an incomplete one.
+    """Yield the messages and batches in `view` in groups, called runs.
 
-    Consecutive messages that the client can decode form one run. Each message or batch that the client cannot
-    decode is a run of its own. The number `magic` is the newest format that the client can decode. `view` begins
-    at `position` in the file.
+    Consecutive messages that the client can decode form one run. Any other message or batch is a run of its own.
+    An incomplete message or batch at the end is left out.
+
+    The number `magic` is the newest format that the client can decode. `view` begins at `position` in the file.
     """
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:

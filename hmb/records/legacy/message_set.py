@@ -155,9 +155,12 @@ def assign_offsets(
     wrapper in a block `with decompressing`. If `decompressing` is a semaphore, it limits how many threads
     decompress at the same time.
 
-    Raises CORRUPT_MESSAGE if a size or a CRC is wrong. Raises MESSAGE_TOO_LARGE if all wrappers of the set together
-    decompress to more than `limit` bytes. Raises INVALID_RECORD, INVALID_TIMESTAMP or UNSUPPORTED_COMPRESSION_TYPE
-    if producers must not send a message of the set. For example, a wrapper must not contain a wrapper.
+    Raises KafkaError with one of these codes:
+
+    - CORRUPT_MESSAGE: a size or a CRC is wrong.
+    - MESSAGE_TOO_LARGE: all wrappers of the set together decompress to more than `limit` bytes.
+    - INVALID_RECORD, INVALID_TIMESTAMP or UNSUPPORTED_COMPRESSION_TYPE: the set breaks a rule for producers. For
+      example, a wrapper contains a wrapper.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise corrupt_message(f"only {len(data)} bytes are left, but a message has at least {MESSAGE_OVERHEAD[0]}")
@@ -224,11 +227,10 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
-    """Check the messages from `position` on, and write their offsets. Stop at a wrapper or at the end of the set.
+    """Check uncompressed messages and write their offsets, beginning with the message at `position`.
 
-    A wrapper contains a compressed message set. The function also stops at a message with log append time. Return
-    the position where it stops. The function must be fast, so it decodes the fields without creating `Message`
-    objects.
+    The function stops at a compressed message, at a message with log append time, or at the end of the set. It
+    returns the position where it stops. To be fast, it decodes the fields without creating `Message` objects.
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
@@ -268,13 +270,14 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the decompressed message set of a wrapper (a message that contains a compressed message set).
+    """Return the decompressed message set that a wrapper (a compressed message) contains.
 
     Raises KafkaError in these cases:
 
-    - A producer must not send the message: its codec is zstd, its timestamp type is log append time, or it contains
-      no messages.
-    - The set is damaged, or has more than `limit` bytes.
+    - The codec of the wrapper is zstd.
+    - The timestamp type of the wrapper is log append time.
+    - The message set is empty or damaged.
+    - The message set has more than `limit` bytes after decompression.
     """
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")

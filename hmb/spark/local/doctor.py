@@ -7,9 +7,9 @@ A *plain session* is a Spark session that a program starts without `hmb.spark.se
 packages, a plain session needs two things: PySpark must find the data source `hmb`, and Spark's workers must
 run the right Python interpreter.
 
-A plain session uses the interpreter that the environment variable PYSPARK_PYTHON names. If this variable is
-not set, the session uses the first `python3` on the PATH. The doctor starts this interpreter to import the
-data source. If the import fails, the doctor prints how to solve the problem.
+Without `hmb.spark.session()`, Spark reads the path of the Python interpreter from the environment variable
+PYSPARK_PYTHON. If this variable is not set, Spark uses the first `python3` on the PATH. The doctor imports the
+data source in the same interpreter. If the import fails, the doctor prints how to solve the problem.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ commits an offset for a consumer group: the number of the batch plus 1. If Spark
 transaction, the task reads this offset, and finds that the batch is already written. The task then writes
 nothing, so the query writes *exactly once*.
 
-The rows of a task pass through these modules, from left to right. If the query writes exactly once, the task also uses
-the module `once`, which sends all rows in one transaction:
-    rows of a task  ->  rows: by topic and partition  ->  sending: Producer.send_many  ->  all delivered: commit message
+If a query writes exactly once, the module `once` sends all rows of a task in one transaction. The module `rows`
+groups the rows by topic and partition. The module `sending` passes each group to the producer:
+    rows of a task  ->  module `rows`  ->  module `sending`  ->  Producer.send_many  ->  broker
 
 Example: a task has 100 rows for the topic "weather". Its worker dies when 60 rows are written, and Spark runs the task
 again. If the query writes at least once, the topic then contains 160 records. If the query writes exactly once, a

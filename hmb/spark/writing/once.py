@@ -7,19 +7,19 @@ failure, or because a slow worker seems to be dead. Spark can start a second run
 Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
 If Spark runs the task again, the new run reads the note first.
 
-The note is a committed offset of a consumer group: offset 8 means that batch 7 is written. A task commits this offset
-for partition 0 of the first topic to which it writes. All runs of a task use one name for the group and for the
-transactions:
+The *note* of a task is a committed offset of a consumer group. After batch 7, the task commits the next number,
+offset 8. The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task
+use the same transactional id and group id:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
 query therefore uses the same transactional ids and groups. A batch query has no query id, so each of its jobs uses a
 random id instead. If a batch query runs again, its new job has another id, and writes all rows again (sink.py).
 
-Each run of a task has three steps:
+The *note* of a task is a committed offset that shows the newest written batch. Each run of the task has three
+steps:
     1. call init_transactions. It aborts the open transaction of an earlier run. No earlier run can write any more
-    2. fetch the note. If the broker is still storing the end of an earlier run's transaction, the note can change,
-       so the task waits until the broker has stored this end
+    2. wait until the transactions of earlier runs have ended, and fetch the note
     3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
        otherwise: write all rows and a new note in one transaction
 
@@ -27,30 +27,29 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-A run calls `init_transactions` before it reads the note. After this call, no earlier run can commit, so no
-earlier run can change the note that was read. The run then writes its rows and a new note in one transaction.
-Either the transaction commits both, or it aborts both.
+The *note* of a task is a committed offset that shows the newest written batch. Each run of the task calls
+`init_transactions` before it reads the note. After this call, no earlier run can commit a new note. The run
+then writes its rows and a new note in one transaction.
 
 Limits:
-- When a batch runs again, each task must get the same rows as before. If the query has not changed, each task
-  reads the same offsets and gets the same rows. But after a `repartition()` without columns, or with another
-  number of tasks, a row can move to another task.
-- The metadata of the note's committed offset contains a checksum of the rows, which does not depend on their
-  order. If the task runs again with other rows, it fails, so that no row is lost without an error. A query with
-  `rand()` would therefore fail whenever a batch runs again.
-- With the option `failOnChangedRows=false`, a repeated task can have other rows. It writes its rows in a new
-  transaction, and then compares the checksums. If the rows are the same, the task aborts the transaction.
-  Otherwise it commits the new rows in addition to the old rows, so each row is written at least once.
-- A task without rows neither reads nor writes a note. A task can have rows in the first run, but none in the
-  second. The second run then does not notice the change, and does not fail.
-- The tasks of a batch commit at different times, and the rows of a task become visible when this task
-  commits. A consumer without the isolation level read_committed also sees the rows of aborted transactions.
-- Brokers delete the committed offsets of a group without members after offsets.retention.minutes (7 days).
-  The note of a task is the offset of such a group. For example, task 0 has committed batch 7, but the query
-  stops before task 1 has committed. If the query is started again after more than 7 days, task 0 writes its
-  rows twice.
-- If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails.
-  The default of the Spark sink is 15 minutes, the longest time that brokers allow by default.
+- When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
+  another task after a `repartition()` without columns, or if the number of tasks changes.
+- Together with its rows, a task commits an offset, the *note*, with a checksum of the rows. If the task runs
+  again with other rows, it fails, so that no row is lost without an error. For example, a query with `rand()`
+  fails if it repeats a batch that has a note.
+- With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
+  checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
+  The old rows remain in the topic, so each row is written at least once.
+- A task without rows neither reads nor writes a note. If a task has rows in the first run of a batch, but no
+  rows in the second run, the second run does not fail.
+- Each task of a batch commits its own rows, so a consumer can see the rows of one task before the rows of
+  another task. A consumer without the isolation level read_committed also sees the rows of aborted
+  transactions.
+- A note is the committed offset of a group without members. Brokers delete such an offset after
+  offsets.retention.minutes (7 days by default). For example, task 0 commits batch 7, but the query stops before
+  task 1 commits. If the query starts again after 8 days, task 0 writes its rows of batch 7 a second time.
+- If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The
+  default of the Spark sink is 15 minutes. By default, brokers do not allow a longer time.
 
 Source: KIP-98 (transactions).
 """
@@ -141,14 +140,14 @@ def check_transactions(options: SinkOptions) -> None:
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
     """Write the rows of a task in one transaction, unless an earlier run has written the same rows.
 
-    Return the number of rows in `batches`. The text `job` identifies the query. For a streaming query, it is the
-    query id.
+    Return the number of rows in `batches`. The text `job` identifies the query: for a streaming query, `job` is
+    the query id.
 
-    Raises ReplayError if an earlier run of the task has written this batch with different rows. With
-    `failOnChangedRows=false`, the function writes all rows of `batches` instead. The rows of the earlier run remain
-    in the topic.
+    If an earlier run of the task has written other rows for this batch, raise ReplayError. But with
+    `failOnChangedRows=false`, write the new rows, too. The old rows remain in the topic.
 
-    Always raises ReplayError if the task has already written a batch with a number above `batch_id`.
+    If the task has already written a batch with a number above `batch_id`, raise ReplayError, even with
+    `failOnChangedRows=false`.
 
     Raises UndeliveredError, KafkaError.
     """

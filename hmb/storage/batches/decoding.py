@@ -1,15 +1,13 @@
 """Limits the threads that decode batches, and checks the CRC of stored batches before the decoding.
 
-A broker usually stores and sends batches without reading their records. It must read the records in the four cases of
-the table below. Decompressed records can need much memory, so only a few threads may read records at the same time. The
-names PREPARING, SEARCHING and CONVERTING stand for semaphores. Each semaphore admits two threads:
-    case                               threads are limited by   the CRC is checked by
-    the broker checks a producer's
-    records or changes their codec     PREPARING                validation.py, before the append
-    ListOffsets asks for a timestamp   SEARCHING                the class `DamageReports`
-    an old client needs another
-    format (broker/old_clients.py)     CONVERTING               the class `DownConversion`
-    compaction                         one thread: the cleaner  compaction/cleaner.py
+A broker usually stores and sends batches without reading their records. It reads records only in the four cases
+of the next table. Decompressed records can need much memory, so only a few threads may read records at the same
+time. Each of the semaphores PREPARING, SEARCHING and CONVERTING admits two threads:
+    case                                             threads limited by       CRC checked by
+    check produced records, or change their codec    PREPARING                validation.py, before the append
+    search for a timestamp (ListOffsets)             SEARCHING                the class `DamageReports`
+    convert for old clients (broker/old_clients.py)  CONVERTING               the class `DownConversion`
+    compact a log                                    one thread: the cleaner  compaction/cleaner.py
 
 *The CRC.* The disk may change a bit of a batch after the append. If the broker wrote the damaged records into a new
 batch, the new batch would have a correct CRC, and nobody could find the damage any more. So before the broker reads

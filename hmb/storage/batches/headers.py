@@ -1,8 +1,8 @@
 """Reads the headers of the batches in a log file, and skips the records.
 
-The header of a batch has 61 bytes, and the whole batch may have a megabyte. A scan of the headers reads 8,192 bytes of
-the file at once. If the batches are small, these bytes contain the headers of several batches. If a batch is large, the
-scan skips its records and reads the file again at the next header.
+The header of a record batch has 61 bytes, but the whole batch can be a megabyte long. To find the headers, this
+module reads 8,192 bytes of the file at a time. If the batches are small, these bytes contain several headers.
+If a batch is large, the module skips its records, and reads the file again at the next header.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ producer appends three records, so the log ends at 503. The append changes the o
 
 The broker converts messages to a record batch in two cases:
 - The topic setting `compression.type` requires another codec than the codec of a message.
-- The expected offsets in compressed messages v0 are already in use. To change them, the broker would have to decompress
-  the messages a second time.
+- The offsets in compressed messages v0 must change, because records of another producer already have these
+  offsets. To change the offsets, the broker would have to decompress the messages a second time.
 
 Source: Kafka's `LogValidator`.
 """
