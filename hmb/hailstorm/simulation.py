@@ -13,14 +13,14 @@ negotiator decides, for example, when the processors save their states.
 The negotiator writes each decision into the *registry*, and the processors read the decision there. Such a decision
 is called a *master state*.
 
-Each step of the simulation selects one of the possible actions:
-    deliver     a processor receives the oldest tuples that wait in one channel (one channel can overtake another)
+In each step of the simulation, a crash can happen. After that, the simulation selects one of the other actions:
+    deliver     a processor receives the oldest tuples of one channel (one channel can overtake another)
     read        a spout reads the next few records
     watch       a processor receives the next master state, or skips some states and receives the newest one
-    save        the state of a processor is stored, or (in a later step) the processor learns that its state is stored
-    negotiate   the negotiator reads the reports of the processors in the registry, and may write a new master state
-    crash       a processor or the negotiator loses everything it had in memory
-    hang        the old negotiator, which hung until a new negotiator replaced it, wakes up and works for one step
+    save        a processor's state is stored; in a later step, the processor learns that the state is stored
+    negotiate   the negotiator reads the processors' reports in the registry, and may write a new master state
+    crash       a processor or the negotiator loses everything it had in memory, or the negotiator hangs
+    wake        a negotiator that hung continues for one step, although a new negotiator has replaced it
 
 A new epoch begins when the topology starts again, for example after a crash. A processor that has not seen the
 new epoch yet continues to work in the old epoch. In a real topology, a processor that hung does the same. The
@@ -271,11 +271,11 @@ class Simulation:
             self._note(f"negotiator: {master}")
 
     def _return_from_hanging(self) -> None:
-        """Let the hung negotiator take one more step, and ignore the master state that it returns.
+        """Let the old negotiator take one more step, and ignore its decision.
 
-        While this negotiator hung, a new negotiator took over. The hung negotiator does not know this, and decides from
-        old reports. A real registry would refuse its decision, because its session has ended. The simulation has no
-        sessions, so this method ignores the decision.
+        The old negotiator did not react for a long time, so a new negotiator replaced it. The old negotiator still uses
+        old reports of the processors. A real registry would refuse the decision, because the session of the old
+        negotiator has ended. The simulation has no sessions, so this method ignores the decision.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
@@ -283,7 +283,7 @@ class Simulation:
         self._note(f"hung negotiator: {master or 'the store'} is refused")
 
     def on_complete(self, clock: Clock) -> None:
-        """Count a complete snapshot. Tests override this method and check invariants at `clock`."""
+        """Count a complete snapshot. Tests override this method to check the states in the snapshot."""
         self._snapshots += 1
 
     # -- crashes
@@ -336,10 +336,10 @@ class Simulation:
 
     @contextmanager
     def _dropped_windows_kept(self, participant: Participant) -> Iterator[None]:
-        """After the `with` block, store the windows that the processor has removed from its state in the block.
+        """Store each window that the processor removes from its state during the `with` block.
 
-        A bolt with windows removes a window from its state when the window is over. The result of the simulation must
-        also contain this window, so the method stores its content in `_dropped`.
+        A bolt removes a window from its state when the window is over. The result of the simulation must also contain
+        the removed windows, so the method copies them into `_dropped`.
         """
         machine = participant.machine
         windows = machine.bolt.windows if isinstance(machine, BoltMachine) else None

@@ -34,9 +34,10 @@ restart. Hailstorm assumes a temporary cause for OSError and KafkaError, and for
 and InterfaceError. In these cases, Hailstorm starts the sink again, and the sink continues from the last
 complete snapshot.
 
-Every other exception ends the topology. A mistake in an SQL statement also ends the topology, because a restart
-cannot repair the statement. Some libraries have their own exceptions for a server that is temporarily
-unavailable. If `write` uses such a library, catch these exceptions in `write`, and raise OSError instead.
+If `write` raises OSError, KafkaError, OperationalError or InterfaceError, Hailstorm starts the sink again. All
+other exceptions end the topology. SQLite also raises OperationalError for a mistake in a statement, and this
+error ends the topology. If a library uses its own exceptions for temporary failures, catch these exceptions in
+`write`, and raise OSError instead.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """

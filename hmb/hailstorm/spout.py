@@ -15,9 +15,9 @@ the records, and could not remove them from their counts.
 If `convert` raises an exception for a record, the topology stops. If it continued, its results would lack this record,
 and the user would not notice.
 
-If `dead_letters` names a topic, the topology does not stop. Instead, the spout sends the record to this topic. The
-headers of the sent record contain the error and the origin of the record. A replay sends the record again, so the topic
-can contain it more than once.
+If `convert` raises an exception for a record and `dead_letters` names a topic, the spout sends the record to
+this topic. The topology continues. Headers of the sent record contain the error, and the partition and offset
+of the original record. After a crash, the spout can send the record again.
 
 Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives only the value of a record. `convert`
 receives the whole record, so it can use the key, the headers and the timestamp.

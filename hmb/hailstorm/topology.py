@@ -33,16 +33,18 @@ nodes, their connections, their parallelism, and the kind of each bolt's state. 
 instances, and now has four. Some keys now belong to another instance, which does not have the states of these
 keys.
 
-A topology with another shape needs a new snapshot store, and does not continue at its old offsets. For
-example, a bolt that now computes means cannot use stored sums.
+Suppose that a bolt stored sums, but now computes averages. It cannot use the stored sums, so the topology needs
+a new snapshot store. The topology then does not continue at its old offsets.
 
-To detect another shape, a snapshot store saves the `fingerprint` of its topology, and refuses a topology with
-another fingerprint. The fingerprint contains the nodes, and the kind of each bolt's state, for example
-`MapOf(Sum())`. It cannot contain the code of functions. If you change a function so that the old states have
-another meaning, change the `version` of the topology, which is part of the fingerprint.
+A snapshot store saves the `fingerprint` of its topology, and refuses a topology with another fingerprint. The
+fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.
 
-Some options of a node, for example `allowed_lateness`, affect only later records. The fingerprint does not
-contain them, so the old snapshots stay valid. The new value applies to the records after the newest snapshot.
+The fingerprint of a topology cannot contain the code of functions. Suppose that a function returned prices in
+euros, and now returns cents. The stored sums are then wrong. Change the `version` of the topology, which is
+part of the fingerprint.
+
+You can change some options of a node, for example `allowed_lateness`, and keep the old snapshots. These options
+are not part of the fingerprint. The new value of an option applies to the records after the newest snapshot.
 
 A topic of a topology can get new partitions. At its next start, the topology can still load its old snapshots.
 The newest complete snapshot contains the next offset of each old partition, so the spout continues there. It
@@ -268,17 +270,19 @@ class Processor:
 
 
 class Processors:
-    """The processors of a topology, for the present partitions of its topics.
+    """All processors of a topology. A spout has one processor for each partition of its topic.
 
-    A tuple belongs to the partition of its record. Each field is a dict, written as key -> value:
-    by_name        name of a processor -> the processor; the dict is in topological order
+    These fields are dicts, written as key -> value:
+    by_name        name of a processor -> the processor; senders come before receivers
     followers      name of a node -> the nodes to which this node sends its tuples
-    upstreams      name of a processor P -> a second dict:
-                   partition -> the names of the processors that send tuples of this partition to P
+    upstreams      name of a processor -> a second dict, which has partitions as keys
+
+    For example, `upstreams["count-0"][p]` is a set of processor names. These processors send tuples from
+    records of the partition `p` to `count-0`.
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
-        """`partitions` contains, for each topic that a spout reads, the numbers of its partitions."""
+        """`partitions` maps each input topic to its partition numbers, for example "hashtags" to [0, 1]."""
         self.topology = topology
         self.by_name: dict[str, Processor] = {}
         self.followers = {name: topology.followers(name) for name in topology.nodes}

@@ -44,9 +44,9 @@ class FrameSocket:
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Send a value. Wait while the receiver is too slow to accept more bytes.
 
-        Each time the socket accepts no bytes until its timeout, `send` calls `gives_up`. If the result is False, `send`
-        continues to wait. If it is True, `send` raises TimeoutError. Close the connection after this error, because the
-        receiver may have only a part of the frame.
+        Suppose that the timeout of the socket is 2 seconds. If the socket accepts no bytes for 2 seconds, `send`
+        calls `gives_up`. If the result is False, `send` continues to wait. If it is True, `send` raises TimeoutError.
+        Close the connection after this error, because the receiver may have only a part of the value.
 
         Raises OSError if the connection is broken, and CodecError if the value cannot be encoded or is too large.
         """

@@ -3,18 +3,18 @@
 Every few seconds, the mirror reads the committed offsets of the selected groups at the source, and translates
 them. The mirror commits a translated offset at the target if two conditions hold:
 
-- The group has no members at the target.
-- The group has no offset at the target, or a smaller one. So a group that already reads at the target does
-  not go back.
+- The group has no members at the target. Otherwise, the target would refuse the commit.
+- At the target, the group has committed no offset, or a smaller one. Otherwise, a group that already reads at
+  the target would go back.
 
 The mirror remembers *runs* of copied records. In a run, the offset grows by one from record to record, both at
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
 offset at the target.
 
-Between two runs, the offsets do not grow evenly, so the mirror counts records. For example, a run ends before
-offset 500 at the source, and before offset 300 at the target. A group has committed offset 560, and the source
-has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from offset 300 on. The offset
-of the next record is the result.
+For some offsets, the mirror must count records. For example, it knows that offset 500 of the source corresponds
+to offset 300 of the target, but it does not know the exact offsets after that. A group has committed offset 560
+at the source. The source has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from
+offset 300 on. The offset of the next record is the result.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from hmb.protocol.enums import CONSUMER_GROUP_TYPES
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 
-# The mirror translates some committed offsets by counting records. If the records are spread over more than this number
-# of offsets, the mirror does not count them, because counting would delay the copy.
+# To translate some committed offsets, the mirror counts the records in a range of source offsets. It does not count
+# them if the range has more offsets than this, because counting would delay the copy.
 MAX_COUNTED_OFFSETS = 200_000
 # To translate some offsets, `OffsetTranslator` counts records. It remembers at most this number of results.
 MAX_REMEMBERED_COUNTS = 10_000
@@ -53,7 +53,7 @@ class OffsetTranslator:
         self._counted: dict[tuple[TopicPartition, int], int] = {}
 
     def translate(self, partition: MirroredPartition, offset: int) -> int:
-        """Return the next offset for a group at the target that committed `offset` at the source."""
+        """Return the offset at the target that corresponds to the source offset `offset`."""
         gap = partition.translation.gap_at(offset)
         if gap is None or offset - gap.source > MAX_COUNTED_OFFSETS:
             return partition.translation.translate(offset)

@@ -87,9 +87,9 @@ def checkpoint(offset: TranslatedOffset, now: int) -> Record:
 def heartbeat(aliases: Aliases, now: int) -> Record:
     """Return the heartbeat record that a mirror writes into its source cluster. `now` is the time in ms.
 
-    The key contains two names: the mirror's target cluster, and then its source cluster. For example, a mirror
-    that copies from `east` to `west` writes the key (`west`, `east`). MirrorMaker 2 writes the same key. However,
-    its format names the field with `west` "source cluster", and the field with `east` "target cluster".
+    The key contains the name of the mirror's target cluster, and then the name of its source cluster. For example,
+    a mirror that copies from `east` to `west` writes the key (`west`, `east`), as MirrorMaker 2 does. MirrorMaker 2
+    calls the first field of the key "source cluster", and the second field "target cluster".
     """
     return Record(key=_text(aliases.target) + _text(aliases.source), value=_HEARTBEAT.pack(0, now), timestamp=now)
 

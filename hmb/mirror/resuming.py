@@ -41,8 +41,8 @@ class MirroredPartition:
     - `end` is the last stable offset of the source partition. The mirror copies only records below this offset.
     - `has_markers` is true if the mirror writes in transactions. Each transaction then adds a marker to the copy.
     - `lost` is the number of offsets that the source deleted before the mirror had copied them.
-    - `foreign` is 0, unless a mirror without transactions finds a record of another program when it starts. It is
-      then the number of offsets from the first such record to the end of the copy.
+    - `foreign` is the number of offsets from the first record of another program to the end of the copy. Only a
+      mirror without transactions computes this number, when it starts. The default is 0.
     """
 
     source: TopicPartition
@@ -118,11 +118,11 @@ def resume(
 
 
 def skip_copied(source: Admin, target: Admin, partition: MirroredPartition, target_end: int) -> None:
-    """Skip the next records of the source that are already at the end of the copy.
+    """Move the position of `partition` past the source records that the copy already contains.
 
-    The function compares the timestamp, key, value and headers of each record at the source and in the
-    copy. While the records are equal, it moves the position of the partition forward. At the first
-    difference, it stops and sets `foreign`.
+    The function compares the next source records with the records at the end of the copy: their timestamps, keys,
+    values and headers. At the first difference, it stops and sets `foreign`: the number of offsets from the
+    different record to the end of the copy.
     """
     theirs = read_records(source.cluster, partition.source, partition.position, partition.end)
     for copy in read_records(target.cluster, partition.target, partition.translation.target_end, target_end):

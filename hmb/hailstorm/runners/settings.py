@@ -23,28 +23,28 @@ Until = Literal["end"] | None
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The options of a run. Times are in seconds.
+    """The options of a run of a topology. Times are in seconds.
 
-    bootstrap_servers   addresses of brokers of the cluster that contains the topics
-    until               "end": the topology ends after the records that exist at its start; None: it runs without end
+    bootstrap_servers   the addresses of brokers of the cluster that contains the topics
+    until               "end": the topology reads the records that exist at its start, and ends; None: no end
     negotiator          the settings of the negotiator, which controls the topology
     poll_records        the largest number of records that a spout reads at once
     poll_timeout        how long a spout waits for records before it reads the messages in its mailbox
     restart_pause       how long a runner waits before it starts a crashed processor again
     start_timeout       how long a processor may take to register for a new epoch before its worker is replaced
     max_restarts        the largest number of restarts since the last complete snapshot; None: no limit
-    allow_expired       whether a spout may begin without a snapshot although its first records have expired
-    security            the settings of TLS and SASL by Kafka's names, as for `hmb.Consumer`
+    allow_expired       if retention has deleted records before the first start, a spout with offset="earliest"
+                        begins at the oldest remaining record (True), or raises TopologyError (False)
+    security            settings for TLS and SASL, for example {"security.protocol": "SSL"}
 
     Workers get the settings in `security` through a pipe, so no other process can read them.
 
-    Each time a runner replaces workers, it doubles the time limit for registration. With `start_timeout` = 10, the
-    limits are 10, 20, 40 and 60 s. The limit does not exceed 60 s, unless `start_timeout` itself is longer. When
-    all processors have registered, the limit becomes `start_timeout` again.
+    If processors do not register in time, a runner replaces their workers and doubles the time limit. With
+    `start_timeout` = 10, the limits are 10, 20, 40 and 60 s. The maximum is 60 s or `start_timeout`, whichever is
+    longer. After all processors have registered, the limit is `start_timeout` again.
 
     With a large `poll_records`, a topology processes more records per second. With a small `poll_records`, each
-    record reaches the sink sooner. A processor also reacts to the negotiator sooner, because it reacts only between
-    two batches.
+    record reaches the sink sooner, and processors react to the negotiator sooner.
     """
 
     bootstrap_servers: str

@@ -23,12 +23,13 @@ LONGEST_LIMIT = 60.0
 class StartDeadline:
     """Decides when a runner replaces the workers of processors that take too long to register.
 
-    All processors of a topology must register when the topology starts or recovers (in the phase Initialize).
+    All processors must register in the phase Initialize, when a topology starts or recovers.
 
-    limit   how long (s) the runner waits for them in this phase before it replaces workers
+    limit   how long (s) the runner waits for the registration before it replaces workers
 
-    The limit begins at `start_timeout` (s), and each replacement doubles it. It never exceeds the greater of
-    LONGEST_LIMIT and `start_timeout`. When the phase Initialize ends, the limit becomes `start_timeout` again.
+    The first limit is `start_timeout` (s). Each replacement doubles the limit, up to LONGEST_LIMIT. If
+    `start_timeout` is longer than LONGEST_LIMIT, the limit does not change. After the phase Initialize, the limit
+    is `start_timeout` again.
     """
 
     def __init__(self, start_timeout: float) -> None:
@@ -37,10 +38,10 @@ class StartDeadline:
         self._since = 0.0  # the time (s) at which the current time limit began
 
     def has_passed(self, master: MasterState | None, now: float) -> bool:
-        """Return whether processors have not registered in time, and the runner must replace their workers.
+        """Return whether the time limit for the registration of the processors has passed.
 
-        If the method returns True, the next time limit begins at `now` (s). `master` is the newest decision of the
-        negotiator: the phase and the epoch of the topology.
+        If the method returns True, the next time limit begins at the time `now` (s). `master` is the newest decision
+        of the negotiator: the phase and the epoch of the topology.
         """
         if master is None or master.phase is not MasterPhase.INITIALIZE:
             self._epoch, self.limit = None, self._start_timeout

@@ -41,7 +41,10 @@ class SourceTopics:
                 LOGGER.warning("the topic %s has no records, so its spout has nothing to read", name)
 
     def check(self) -> None:
-        """Raise TopologyError if a topic was deleted or created again, or if partitions were added since the start."""
+        """Raise TopologyError if a topic has changed since the topology started.
+
+        The topic was deleted or created again, or partitions were added to it.
+        """
         for name, (topic_id, numbers) in self._describe(" any more").items():
             if topic_id != self.ids[name]:
                 raise TopologyError(

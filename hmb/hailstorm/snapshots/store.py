@@ -45,10 +45,10 @@ class SnapshotStore(Protocol):
         """
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Mark `clock` as complete, because all processors have saved a snapshot at this clock.
+        """Record that all processors have saved a snapshot at `clock`, and delete all other snapshots.
 
-        Delete the snapshots at all other clocks. A clock contains one offset for each partition. Raises StaleEpochError
-        if the topology has begun an epoch (a start) newer than `epoch`.
+        `clock` contains one offset for each partition. Each start of the topology begins an epoch with a higher number.
+        Raises StaleEpochError if `epoch` is below the newest number.
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
@@ -57,9 +57,9 @@ class SnapshotStore(Protocol):
         When the method returns, the snapshot survives a crash (except in a MemorySnapshotStore).
 
         `clock` contains one offset for each partition. The state includes exactly the records below these offsets.
-        `epoch` is the number of the processor's epoch. Each start of the topology begins a new epoch.
 
-        Raises StaleEpochError if a newer epoch has begun, and SnapshotError if the state cannot be stored.
+        Each start of the topology begins an epoch with a higher number. Raises StaleEpochError if `epoch` is below the
+        newest number, and SnapshotError if the state cannot be stored.
         """
 
     def clocks(self, processor: str) -> list[Clock]:

@@ -21,19 +21,22 @@ three kinds of targets. The first two are in the module `database`, and the thir
 When a new instance of a sink starts, the previous instance can still be running. The target must then refuse
 the writes of the previous instance.
 
-A database target stores in its table how often the sink has started. Each instance remembers the number of
-its own start. If the table contains a higher number than this, the write of the instance fails.
+A database target counts in a table how often a sink has started. For example, process A starts the sink, and
+the count becomes 3. When process B starts the same sink, the count becomes 4. If process A writes after that,
+the write fails.
 
-A topic target uses a transactional id. When a new instance starts, the broker fences the producer of the
-previous instance.
+A topic target uses a transactional id. When a new instance of a sink starts, the broker refuses all later
+writes of the previous instance (*fencing*).
 
-When a sink starts, it checks that the target has not lost any outputs. It compares the clock in the target with the
-clock in its own snapshot. Each clock contains one offset for each partition that the topology reads. If an offset in
-the target is missing, or smaller than in the snapshot, outputs are lost. The topology then ends with an error.
+When a sink starts, it checks that the target has not lost any outputs. Suppose that the sink's snapshot
+contains offset 50 for an input partition: the sink has written the outputs of all records below offset 50. With
+the outputs, the target stores an offset for the same partition. If the target's offset is missing or smaller
+than 50, outputs are lost, and the topology ends with an error.
 
-A topic target stores its clock in a consumer group. If a user deletes the target's topic, the outputs are lost, but
-the clock remains. To notice this, the target stores the id of the topic together with the clock. Later it compares the
-stored id with the present id, and raises an error if the topic was deleted or created again.
+A topic target writes a sink's outputs to a topic, and commits the sink's input offsets for a consumer group.
+Suppose that a user deletes the topic. The outputs are lost, but the committed offsets remain. To detect the
+loss, the target stores the topic's id with the offsets. It raises an error if the topic is later missing, or
+has another id.
 
 Source: KIP-98 and KIP-447 for Kafka's transactions. The sinks in the Hailstorm paper do not write each output
 exactly once (chapter 3.5, "Sinks").

@@ -13,9 +13,10 @@ The column `epoch` stops an old instance of a sink after a new instance has star
 transaction that the epoch has not changed. If a newer instance has changed the epoch, `write` rolls the
 transaction back, and the old instance ends.
 
-In early development versions, the key of a row was only the name of the sink instance, for example `out-0`. Suppose
-that the topology `trending` now finds this row. If `trending` reads all topics in the row's clock, `open` assumes that
-the row belongs to `trending`. If the sink can start, `open` changes the key to `trending/out-0`.
+In early development versions, the key of a row did not contain the name of the topology. For example, the key
+`trending/out-0` was only `out-0`. The row contains one offset for each partition that the topology read. If the
+topology still reads the topics of these partitions, and starts at the same or higher offsets, the method `open`
+changes the key.
 """
 
 from __future__ import annotations
@@ -107,14 +108,15 @@ class DatabaseTarget:
     def _adopt(self, cursor: Any, sink: str, start: Clock) -> Clock | None:
         """Return the clock that an early version of Hailstorm stored for this sink instance, or None.
 
-        In early versions, the key of a row was only `sink`, the name of the sink instance. Now the key also contains
+        In early versions, the key of a row was only `sink`, the name of the sink instance. The new key also contains
         the name of the topology. A clock contains one offset for each partition that the topology reads. The topology
         now starts at the offsets in the clock `start`.
 
-        - If no row has the old key, or the stored clock has a topic that is not in `start`, return None.
-        - If an offset in the stored clock is greater than the offset in `start`, do not change the row. The caller
-          then raises an error.
-        - Otherwise, give the row the new key.
+        The method returns None if the table contains no clock under the old key, or if the stored clock has a topic
+        that is not in `start`. In all other cases, it returns the stored clock.
+
+        If no offset in the stored clock is greater than the offset in `start`, the method gives the row the new key.
+        Otherwise, the row keeps the old key, and the sink refuses to start.
         """
         self._execute(cursor, "SELECT clock FROM hailstorm_clock WHERE sink = ?", (sink,))
         found = cursor.fetchone()

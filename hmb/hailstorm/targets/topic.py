@@ -6,17 +6,18 @@ partition that the topology reads. The group is `hailstorm-<topology>-<sink inst
 the command `hmb groups` show these offsets:
     hmb groups describe hailstorm-trending-out-0
 
-When a sink starts, an older process of the same sink may still be running. The method `init_transactions` *fences* the
-older process's producer: the broker then refuses its requests. The method also waits until the older producer's last
-transaction has committed or aborted. After this, the older process cannot change the offsets any more, so the sink can
-read them.
+When a sink starts, an older process of the same sink may still be running. The method `init_transactions`
+*fences* the older process's producer: the broker then refuses its requests. The method also waits until the
+older producer's last transaction has committed or aborted. After that, the older process can no longer commit
+input offsets. Only then does the new process read the committed input offsets.
 
 A user can delete a topic and create it again with the same name. The new topic does not contain the old
 outputs, but the committed offsets still say that the sink has written them. To detect this, the target stores
 the id of the topic as the metadata of each committed offset. At each start and in each transaction, it compares
 this id with the topic's present id.
 
-Brokers older than Kafka 2.8 have no topic ids, so the target detects no new topic there.
+Brokers older than Kafka 2.8 have no topic ids. With these brokers, the target cannot detect that its topic was
+deleted and created again.
 
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """

@@ -19,5 +19,5 @@ complete, and Spark's checkpoint cannot store these outputs.
 
 Read in this order:
     query  translates a topology into queries of Spark, and starts the queries
-    state  a class for bolts (the steps that process tuples) with a state, for example a count; Spark calls its methods
+    state  runs stateful bolts on Spark, for example a bolt that keeps a count for each word
 """

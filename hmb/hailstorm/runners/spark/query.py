@@ -4,8 +4,8 @@ Some topics are too large for one machine. Spark runs a topology on a cluster, a
 - Spark's checkpoint replaces the snapshots.
 - Spark's driver, the process that controls a query, replaces the negotiator, which controls the snapshots.
 
-The user does not change the functions of the topology. If no records are late, the states stay the same, too.
-They are commutative monoids, so the order in which Spark merges the tuples does not matter.
+The functions of a topology run on Spark without changes. If no record is late, each bolt has the same state
+with and without Spark. The order of the tuples does not matter, because the states are commutative monoids.
 
 A bolt with a state runs as several *instances*, as many as its `parallelism`. Each instance has its own state.
 All tuples with the same key go to the same instance. Each node of the topology becomes a part of a query:
@@ -24,8 +24,8 @@ For example, the spout `lines` makes a tuple (index 0) from the record at offset
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
-A tuple has the same origin with and without Spark. An `IdempotentSink` uses the origin as the identity of the
-tuple.
+An `IdempotentSink` identifies each tuple by three things: the record, the nodes that made the tuple, and the
+index of each node's output. All three are the same with and without Spark.
 
 Spark takes the records in micro-batches. In each micro-batch, every bolt instance that receives tuples reads
 its state from Spark's state store, processes these tuples, and writes the new state back. If a crash happens
@@ -88,7 +88,7 @@ Row = tuple[str, int, int, str, Number, bytes]
 
 
 class SparkRecord(NamedTuple):
-    """A record as Spark's workers read it, with the fields of a `ConsumerRecord` that `convert` uses."""
+    """A record for `convert` on Spark, with all fields of a `ConsumerRecord` except `timestamp_type`."""
 
     topic: str
     partition: int
@@ -217,10 +217,11 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
     """Yield the rows that the bolt `name` makes from its input rows (`frame`).
 
-    An output row has the same `topic`, `partition` and `offset` as its input row.
+    An output row keeps the `topic`, `partition` and `offset` of its input row. The bolt adds its name to `path`,
+    and the index of the output to the tuple `number`.
 
-    For example, an input row of the bolt `split` has the path `lines` and the number (0,). The fourth output
-    (index 3) for this row has the path `lines/split` and the number (0, 3).
+    For example, the bolt `split` changes the path "lines" to "lines/split". For its fourth output (index 3),
+    `split` changes the number (0,) to (0, 3).
     """
     for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
         for index, made in enumerate(transform(decode(item))):

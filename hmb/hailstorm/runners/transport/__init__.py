@@ -3,10 +3,10 @@
 Problem: the processors of a topology run in threads, in processes or on several machines. The code of a processor must
 not depend on the place where the receiver runs. If a receiver is slow, its senders must slow down, too.
 
-Idea: each processor has one mailbox, which holds a limited number of payloads. A sender passes payloads to the `Post`.
-If the receiver runs in this process, the post puts the payloads into the mailbox of the receiver. Otherwise the post
-sends the payloads through a socket. A spout has no upstream processor, so it reads records from a partition of a
-topic:
+Idea: each processor has one mailbox, which holds a limited number of payloads (batches of tuples). If all
+processors run in one process, a `Post` puts payloads into the mailboxes. With several processes, a `RemotePost`
+also sends payloads through sockets. A spout receives no payloads, because it reads records from a partition of
+a topic:
     sender's outbox  ->  Post        ->  mailbox in this process         ->  thread of the receiver
                      ->  RemotePost  ->  socket -> mailbox in process 2  ->  thread of the receiver
     partition of a topic             ->  PartitionReader                 ->  thread of the spout

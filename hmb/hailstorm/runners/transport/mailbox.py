@@ -30,7 +30,7 @@ CHECK_INTERVAL = 0.05  # seconds after which a waiting sender checks again wheth
 
 
 class SaveNotice(NamedTuple):
-    """The notice that the saver thread has ended a save of this processor. `error` is None if the save succeeded."""
+    """Reports to a processor whether its state was saved. If saving failed, `error` contains the reason."""
 
     machine: Machine
     clock: Clock

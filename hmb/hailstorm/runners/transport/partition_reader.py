@@ -10,7 +10,8 @@ The reader does not detect every topic that was created again. For example, the 
 user deletes the topic and creates it again, and producers write 60 records to the new topic. The new topic has a
 record at offset 50, so the reader raises no error.
 
-For this reason, the module `topics` compares the id of the topic with the id of the old topic.
+If a user deletes a topic and creates it again, the id of the topic changes. The module `topics` detects this
+change.
 """
 
 from __future__ import annotations
