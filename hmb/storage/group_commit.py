@@ -142,12 +142,12 @@ class GroupCommit:
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
         """Sync the log in a new thread (with `flush`) if the active segment has grown by SYNC_AHEAD bytes.
 
-        `size` is the present size of the active segment in bytes. The growth is counted from the last start of such a
-        thread, or from the start of a newer segment. If the last thread is still running, the method does nothing. The
-        caller holds the log's lock.
+        `size` is the present size of the active segment in bytes. SYNC_AHEAD is 16 MiB, so a thread usually starts when
+        the segment has about 16 MiB, 32 MiB, 48 MiB, and so on. While this thread is running, the method starts no
+        other thread. The caller holds the log's lock.
 
-        When a segment is full, producers must wait until all of it is on disk. They wait only for a short time if most
-        of the bytes are already on disk.
+        When a segment is full, producers must wait until all its bytes are on disk. The wait is short if a thread has
+        already synced most of the bytes.
         """
         self._synced_ahead = min(self._synced_ahead, size)  # After a roll, the new segment's size begins at 0.
         if self._is_syncing_ahead or size - self._synced_ahead < SYNC_AHEAD:

@@ -227,11 +227,11 @@ class LogManager:
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> trash.Deletion:
         """Delete logs by renaming their directories. `names` maps the name of each log to its topic id.
 
-        When the method has renamed one directory of a topic, the topic is deleted. If the broker stops before it has
-        renamed the topic's other directories, it renames them at its next start (trash.py).
+        A topic has one directory for each partition. If the method cannot rename the first directory of a topic, the
+        topic is not deleted. After the first rename, the topic counts as deleted. If a later rename fails or the broker
+        stops, the broker renames the remaining directories at its next start (trash.py).
 
-        If the method cannot rename the directory of a topic's first log in `names`, the topic is not deleted. Raises
-        OSError if the data directory cannot be synced.
+        Raises OSError if the data directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()
@@ -348,7 +348,7 @@ class LogManager:
         If the broker finds this file at its next start, it need not check unchanged logs. The method logs errors,
         and does not raise them. A housekeeping thread can still run after `close`, but it changes no file.
 
-        If `crash` is True, the method simulates a crash: it syncs and writes nothing, and the logs refuse appends.
+        If `crash` is True, the method simulates a crash: it does not sync or write files, and the logs refuse appends.
         """
         with self._lock:
             for log in self._logs.values() if crash else ():

@@ -91,11 +91,11 @@ def _aborted_in(
 ) -> Sequence[AbortedTransaction]:
     """Return the aborted transactions in `region`, which is a part of the first segment in `segments`.
 
-    The region begins with the batch that contains `offset`, or with the next batch if no batch contains it. All
-    records in the region have offsets below `next_offset`.
+    The region begins with the batch that contains `offset`, or with the next batch if no batch contains `offset`.
+    All records in the region have offsets below `next_offset`.
 
-    The offset index contains only some batches, so the function may not find the exact end of the region. The
-    result can then also contain transactions that begin shortly after the region.
+    The offset index contains only some batches, so the function cannot always find the exact end of the region. The
+    result can therefore also contain transactions that begin shortly after the region.
     """
     if not any(segment.transaction_index.entries for segment in segments):
         return ()

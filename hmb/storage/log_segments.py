@@ -73,10 +73,10 @@ class LogSegments:
     def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
         """Close the active segment, and return a new active segment at the log's end. Raises OSError.
 
-        The caller must sync the old segment first. If `sync` is true, the new file survives a power cut.
+        The caller must sync the old segment first. If `sync` is true, the new log file survives a power cut.
 
-        The method creates the new file before the first append, because the file's name contains the log end offset. If
-        compaction later removes the last records of the old segment, the name still shows where these records ended.
+        The name of the new log file contains `end_offset`. The method creates this file at once, before the first
+        append. So `end_offset` stays known, even if compaction removes the last records of the old segment.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
         # Do not sync the manifest. A power cut may then remove the entry of the closed segment. In this case, the
@@ -121,12 +121,11 @@ class LogSegments:
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
         """Return the manifest's entries for a closed log that ends at `end_offset`. Raises OSError.
 
-        For the active segment, the method creates a new entry. An older segment keeps its entry from the manifest, but
-        with the current sizes of the offset index and the time index. The broker may have rebuilt these indexes. An
-        older segment without an entry in the manifest is left out.
+        The active segment gets a new entry. An older segment keeps the size of its log file from its old entry. So if
+        another process has changed the log file, the broker notices the change at its next start.
 
-        The size of an older segment's log file stays unchanged in the entry. If another process has changed this file,
-        the broker therefore notices the change at its next start.
+        The method updates only two values in an old entry: the sizes of the offset index and the time index. The broker
+        may have rebuilt these indexes. If an older segment has no entry, the result contains no entry for it.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [

@@ -90,10 +90,10 @@ class OffsetIndex(SegmentIndex[OffsetPosition]):
         return None if found is None else self._entry(found)
 
     def _position(self, number: int) -> int:
-        """Return the position in the entry with this number.
+        """Return the position that is stored in the index entry with this number.
 
-        If the file has become too short and no longer contains the entry, return `sys.maxsize`, which is greater than
-        every position. The caller's binary search then continues with the earlier entries.
+        If the index file was cut and has lost the entry, return `sys.maxsize`. This number is greater than every
+        position, so the caller's binary search continues with the earlier entries.
         """
         fields = self._fields(number)
         return sys.maxsize if fields is None else fields[1]

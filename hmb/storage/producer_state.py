@@ -58,8 +58,8 @@ new segment and when it is closed. The file `<offset>.snapshot` contains the sta
         coordinator epoch int32, first offset of the current transaction int64
 
 A snapshot of the producers' state contains each producer's id and epoch, and these values:
-- The timestamp: as in Kafka, the greatest timestamp in the producer's last batch, and not the time of the
-  append. If a transaction marker follows this batch, the timestamp is the time in the producer's last marker.
+- The timestamp of the producer's last batch or last transaction marker, whichever comes later in the log. For a
+  batch, this is the greatest timestamp in the batch. Kafka stores the same value.
 - The last sequence number and the last offset: both are -1 if the producer has no batch with its newest epoch.
 - The offset delta: the last offset minus the first offset of the producer's last batch.
 - The coordinator epoch of the producer's last marker. The log refuses markers with an older coordinator epoch.
@@ -128,7 +128,7 @@ class ProducerStateEntry:
 
 
 class ActiveProducer(NamedTuple):
-    """A producer that the log remembers, for the response to DescribeProducers: its state, and its open transaction."""
+    """A producer that the log remembers: its id, its state, and the start of its open transaction."""
 
     producer_id: int
     producer: ProducerStateEntry
@@ -138,8 +138,8 @@ class ActiveProducer(NamedTuple):
 class LastBatch(NamedTuple):
     """The last batch of a producer. It contains the producer's last sequence number, so compaction must keep it.
 
-    The last record of the batch is at `last_offset`. If the log has only a transaction marker with the producer's
-    newest epoch, `last_offset` is -1. Compaction then keeps this marker.
+    `last_offset` is the offset of the batch's last record. It is -1 if the producer has written no batch with its
+    newest epoch. Compaction then keeps the transaction markers with this epoch.
     """
 
     last_offset: int
@@ -301,7 +301,7 @@ class ProducerState:
         return next(iter(self._open.values()), None)
 
     def active(self, only: int | None) -> list[ActiveProducer]:
-        """Return the producers that the log remembers, or only the producer with the id `only`."""
+        """Return the producers that the log remembers. If `only` is a producer id, skip all other producers."""
         wanted = list(self._producers) if only is None else [only] if only in self._producers else []
         return [ActiveProducer(i, replace(self._producers[i]), self._open.get(i, NO_OFFSET)) for i in wanted]
 

@@ -170,16 +170,16 @@ class Segment:
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return the region of the log file that begins with the first batch that ends at or after `offset`.
+        """Return a region of the log file: the batch that contains `offset`, and the batches after it.
 
-        The region ends at or before the position `end` in the file. Return None if no batch before `end` contains
-        `offset` or a greater offset.
+        If no batch contains `offset`, the region begins with the first batch that has greater offsets. Return None if
+        no such batch exists before the position `end`.
 
-        The region has at most `max_bytes` bytes, so its last batch may be incomplete. But the first batch is always
-        complete, even if it is larger than `max_bytes`. Otherwise, a reader could never read a large batch.
+        The region ends at or before `end`. It has at most `max_bytes` bytes, so its last batch may be incomplete. But
+        the first batch is always complete, even if it is larger than `max_bytes`.
 
-        Raises DamagedSegment if the log file is missing, or if the search finds damage. For example, the first batch is
-        damaged if its last offset is not below `next_offset`. Raises OSError if the file cannot be read.
+        All offsets in the region must be below `next_offset`. Raises DamagedSegment if the first batch breaks this
+        rule, if a batch header is damaged, or if the log file is missing. Raises OSError if the file cannot be read.
         """
         found = self.find(offset, end)
         if found is None:
@@ -239,12 +239,12 @@ class Segment:
     def _check_entry(self, entry: OffsetPosition, first: tuple[int, Batch] | None, end: int) -> None:
         """Raise CORRUPT_MESSAGE if an entry of the offset index does not match the log.
 
-        `first` is the batch at the entry's position. For example, its last offset is 109. HMB writes 109 into the
-        entry, but Kafka may write the last offset of a later batch. So the entry matches if its offset is 109 or
-        greater. The offset 109 must also not be below the segment's `base_offset`.
+        `first` contains the batch at the entry's position. The last offset of this batch must be at least the segment's
+        `base_offset`, and at most the offset in the entry. HMB writes the batch's last offset into the entry, but Kafka
+        may write the last offset of a later batch.
 
-        The caller reads the file only up to the position `end`. `first` is None if the entry's position is not before
-        `end`. In this case, the entry matches only if its position is equal to `end`.
+        The caller reads only the bytes before the position `end`. If the entry's position is `end` or greater, `first`
+        is None. The entry then matches only if its position is `end`.
         """
         if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
             raise corrupt_message(f"not the batch with offset {entry.offset}")

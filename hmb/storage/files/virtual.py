@@ -7,9 +7,9 @@ Because the number of open files is limited, a segment does not keep its files o
 `VirtualFile` for each file. The `VirtualFile` opens the file when the broker uses the file. `OPEN_FILES` limits the
 number of open files. If too many files are open, `OPEN_FILES` closes a file that was not used recently.
 
-The *clock algorithm* chooses this file: it takes a file that has no *mark*. Each write sets the mark of the file. A
-read also sets the mark, unless the read had to open the file. So a file that was read only once has no mark, and the
-algorithm closes this file earlier than a file that is used often.
+If too many files are open, the *clock algorithm* closes a file that has no *mark*. Each write to a file gives
+the file a mark. A read also gives the file a mark, unless the read had to open the file. So a file that was
+read only once is closed earlier than a file that is used often.
 
 The clock algorithm has its name from a picture: the open files form a circle, and a *hand* moves from file to file, as
 on a clock. If the file at the hand has a mark, the hand removes the mark and moves on. If the file has no mark, the
@@ -18,11 +18,11 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-After the last file, the hand begins again with the first file. The next use of a file sets its mark again. A file that
-is used often therefore stays open.
+The clock algorithm visits all open files again and again. If a file is used between two visits, it stays open.
+A file that is used often is therefore not closed.
 
-It would be more exact to close the file whose last use was the longest time ago. But then each use would have
-to update a sorted list of the files, which is slower than setting a mark.
+To close the file that was unused for the longest time, the broker would have to update a sorted list at each
+use of a file. The clock algorithm is faster: it only sets a flag at each use.
 
 This module avoids two errors:
 
@@ -32,11 +32,10 @@ This module avoids two errors:
   file. So each thread holds a reference to the open file (`SharedFile`) while it uses the file. The file
   closes when no thread holds a reference.
 
-- *The broker does not notice that bytes are lost.* The kernel keeps written bytes in memory and writes them
-  to the disk later. If this write fails, the next sync returns an error. But if the broker has closed the
-  file and opened it again, this sync can succeed, although bytes are lost. So the broker syncs all unsynced
-  bytes of a file before it closes the file. A sync takes time, so the broker prefers to close a file without
-  unsynced bytes.
+- *Lost bytes stay unnoticed.* To avoid this error, the broker syncs the unsynced bytes of a file before it
+  closes the file. Without this sync, the kernel could later fail to write the bytes from its memory to the
+  disk. After the broker has opened the file again, the next sync of the file could succeed, although bytes are
+  lost. A sync takes time, so the broker prefers to close a file without unsynced bytes.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of
@@ -293,7 +292,11 @@ class DurableFile(VirtualFile):
         return SyncFailed(self._failure.errno, f"a sync has failed ({self._failure.strerror})", str(self.path))
 
     def _close_idle(self, may_sync: bool) -> bool:
-        """Close the file. Return False if a thread is writing, or if the file needs a sync and `may_sync` is False."""
+        """Close the file, and return True.
+
+        If a thread is writing, or if the file needs a sync and `may_sync` is False, leave the file open and return
+        False.
+        """
         if not self._writing.acquire(blocking=False):
             return False
         try:

@@ -4,8 +4,8 @@ Recovery and compaction must read whole segments, which are up to 1 GiB large. T
 need too much memory. To map it into memory would be dangerous, because another process may make the file
 shorter. If the broker then read beyond the new end, the kernel would kill the broker (SIGBUS).
 
-So the broker reads one part of 1 MiB (a *window*) at a time. In the next drawing, the fifth batch begins in
-window 1, but ends after it. Window 2 therefore begins with the fifth batch:
+The broker reads a segment in parts of 1 MiB (*windows*). In the next drawing, window 1 ends in the middle of
+the fifth batch. Window 2 begins with the fifth batch, so it contains the whole batch:
     file      [ batch | batch | batch | batch | batch | batch ...
     window 1  [...................................]
     window 2                                  [..................
@@ -47,10 +47,10 @@ class Windows:
         return cls(file, end)
 
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
-        """Return a view that contains the `size` bytes at `position`, and the index of these bytes in the view.
+        """Return a view that contains the `size` bytes at `position`, and the index of the bytes in the view.
 
-        If the file ends before `position + size`, the view has fewer bytes. A caller can read all batches in order,
-        forwards or backwards. Each byte of the file is then read from disk only about once. Raises OSError.
+        If the file ends before `position + size`, the view ends with the last byte of the file. If a caller reads all
+        batches in order, forwards or backwards, the method reads most bytes only once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):

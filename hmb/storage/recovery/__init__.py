@@ -1,7 +1,7 @@
 """Recovery: when the broker starts, it finds out which records a log contains after a kill, a power cut or damage.
 
-A kill of the broker's process loses no written bytes, because the kernel has them. A power cut can lose bytes
-that the broker has not synced. A defective disk can change a bit at any time.
+If only the broker's process is killed, the kernel still writes all appended records to the disk. A power cut
+can destroy records that are not synced. A defective disk can change a bit at any time.
 
 The position of damaged bytes (`?????`) shows the probable cause. The broker has synced all bytes before the
 *recovery point*. After this point, a power cut can leave damaged bytes:
@@ -26,8 +26,8 @@ For example, the recovery point is 220: all records below offset 220 were on dis
 damaged, the broker restores it or replaces it by an empty batch. If the batch at offset 230 is damaged, the log ends at
 offset 230.
 
-When the broker starts, it reads only a few batch headers of a closed segment whose files are unchanged. It
-finds other damage in this segment later, when clients read the damaged batches (`read_checks`).
+When the broker starts, it reads only a few batch headers of a closed segment whose files are unchanged. The
+broker usually finds a damaged batch of this segment later, when clients read the batch (`read_checks`).
 
 During recovery, the broker rebuilds the indexes and the state of the producers from the batches.
 

@@ -42,10 +42,12 @@ class Damage(KafkaError):
 
 
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
-    """Return the batch at `position` in the file. Raises KafkaError if it is not intact, and OSError.
+    """Return the batch at `position` in the file.
 
-    Most batches are intact, have format v2, and are already in memory as a whole. For them, the fast function
-    `intact_batch` is enough. Slower code checks all other batches.
+    Raises KafkaError if the batch is not intact, and OSError if the file cannot be read.
+
+    The fast function `intact_batch` checks most batches. Slower code checks each batch that is damaged, has an
+    older format than v2, or is not completely in memory.
     """
     index = position - windows.start
     fast = intact_batch(windows.view, index) if index >= 0 else None
@@ -174,11 +176,11 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return a position after which a file contains only zeros. The function does not change the file.
+    """Return a position in the file. All bytes from this position to the end of the file are zeros.
 
-    A file can end with zeros, for example because the file system has reserved space for it. The function reads the
-    file backward in blocks of 1 MiB, but not beyond `position`. It skips the blocks that contain only zeros, and
-    returns the position where these blocks begin.
+    A file can end with zeros, for example because the file system has reserved space for it. From the end of the
+    file backward, the function skips blocks of 1 MiB that contain only zeros. It stops at the first block that
+    contains a byte other than zero or begins before `position`, and returns the end of this block.
     """
     end = windows.end
     while end - len(ZEROS) >= position:

@@ -1,8 +1,8 @@
 """Finds the end of a segment after a clean stop of the broker, with the help of the segment's indexes.
 
-When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker need not read
-the whole log. The broker reads only the last batches of each segment, usually a few kilobytes: the batches after the
-last index entry. It compares these batches with the offset index and the time index.
+When a broker stops properly, it syncs its logs and writes the file `.kafka_cleanshutdown`. At its next start,
+the broker reads only the last batches of each segment (usually a few kilobytes), and checks whether these
+batches match the segment's indexes. If they match, the broker need not check the rest of the segment.
 
 For example, the last entry of a segment's offset index is (offset 109, position 10000): the batch at byte 10,000 ends
 at offset 109. The log file has 12,000 bytes. The broker reads the last 2,000 bytes, and finds two whole batches of
@@ -19,15 +19,17 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# Usually, an append adds an index entry if it begins more than `index.interval.bytes` bytes after the position in the
-# last entry. An append without an entry then ends at most `index.interval.bytes` plus its own size after this position.
-# After a start, this distance can be greater, because the broker counts only the bytes appended since the start. This
-# module assumes that one append has at most MAX_UNINDEXED bytes.
+# For example, `index.interval.bytes` is 4,096, and the last index entry contains position 10,000. The last append then
+# begins at or before position 14,096, because an append that begins after position 14,096 adds an entry. If each append
+# has at most MAX_UNINDEXED bytes, the segment ends at or before position 14,096 + MAX_UNINDEXED.
+# After a restart, two neighboring index entries can be farther apart, because the broker counts only the bytes appended
+# since the restart.
 #
-# If a batch begins more than `index.interval.bytes` plus MAX_UNINDEXED bytes after the position in the last index
-# entry, the index probably lacks entries. The broker then checks the whole segment. If `max.message.bytes` is large,
-# one append can have more than MAX_UNINDEXED bytes. The broker may then check a segment whose index is complete. This
-# check only makes the start slower.
+# For example, `index.interval.bytes` is 4,096, MAX_UNINDEXED is 1,048,576, and the last index entry contains position
+# 10,000. If a batch begins after position 1,062,672 (the sum of the three numbers), the index probably lacks entries,
+# so the broker checks the whole segment.
+# If `max.message.bytes` is large, one append can have more than MAX_UNINDEXED bytes. The broker can then check a
+# segment whose index is complete. The check only makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -11,7 +11,8 @@ used the directory, the manifest is missing or out of date, and does not show wh
 After a kill or a power cut, the broker then checks the last segment, and all segments that end after the
 recovery point.
 
-If the broker finds damaged bytes, it distinguishes two cases:
+The broker repairs damaged bytes if the original bytes were certainly on disk. Otherwise, the log ends before
+the damage. The next two items explain the two cases:
 
 - The bytes *have been on disk*. This is certain in three situations: the broker stopped properly, the bytes are
   below the recovery point, or they are not in the last segment. (A log syncs a segment before it creates the
@@ -29,19 +30,22 @@ last records of the first segment, or a segment between the two segments is lost
 For example, segment 100 ends at offset 150, and the next log file is segment 300. If the manifest says that
 segment 200 follows segment 100, segment 200 is lost. If it says that segment 300 follows, no segment is lost.
 
-Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220, so all records below
-offset 220 were on disk. The process is killed. When the broker starts again, the effect of damage depends on its
-offset:
-- Offset 50 is in a closed segment. If the size or the modification time of the segment's files has changed, the broker
-  repairs the damage during the start. Otherwise, it finds and repairs the damage when clients read it (read_checks.py).
-- Offset 210 is in the last segment, below the recovery point. The broker repairs the damage during the start.
-- Offset 230 is in the last segment, above the recovery point. The log ends at 230.
+Example: a log has the segments 0, 100 and 200, and its last record has offset 249. All records below the
+recovery point, 220, are on disk. The process is killed, and one batch is damaged. The result at the next start
+depends on the first offset of this batch:
+- Offset 50 is in a closed segment. If the size or the modification time of the segment's log file has changed,
+  the broker repairs the batch during the start. Otherwise, it usually repairs the batch when a client reads it
+  (read_checks.py).
+- Offset 210 is in the last segment, below the recovery point. The broker repairs the batch during the start.
+- Offset 230 is in the last segment, above the recovery point. The broker cuts off the batch and all later
+  batches. The next new record gets offset 230.
 
 The broker rebuilds damaged indexes from the log. To restore the state of the producers, the broker loads the newest
 snapshot of this state, and adds the batches after the snapshot.
 
-To rebuild the transaction index of a segment, the broker must know which transactions were open at the beginning of
-the segment. It therefore loads a snapshot that contains no batch of this segment.
+To rebuild the transaction index of segment 200, the broker must know which transactions were open at offset
+200. Snapshots of the producers' state contain the open transactions, so the broker loads a snapshot from offset
+200 or earlier.
 
 Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 """
@@ -290,11 +294,13 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append empty batches with the offsets of lost records, so that clients can read past these offsets.
+        """Append empty batches with the lost offsets `first_offset` to `next_offset - 1`.
 
-        The lost offsets are `first_offset` to `next_offset - 1`. The segment with the index `number` gets the batches,
-        and known ABORT markers. But if this segment cannot contain the last lost offset, the method instead adds a
-        new segment with one empty batch, which has only this offset.
+        Clients can then read past the lost offsets. The method appends to `segments[number]`. It also restores lost
+        ABORT markers that a transaction index still lists. Otherwise, their transactions would stay open.
+
+        If `segments[number]` cannot contain the offset `next_offset - 1`, the method instead adds a new segment with
+        one empty batch. The batch has only this offset.
         """
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
@@ -343,8 +349,9 @@ def _load_producers(
 ) -> ProducerState:
     """Load a snapshot into `state`, add the later batches, and rebuild incomplete transaction indexes.
 
-    The function loads the newest intact snapshot. But suppose that the transaction index of the segment at offset
-    500 is incomplete. To read all batches of this segment again, the function loads no snapshot after offset 500.
+    Usually, the function loads the newest intact snapshot. But to rebuild a segment's transaction index, it must
+    read the whole segment. If this segment begins at offset 500, the function loads a snapshot from offset 500 or
+    earlier.
     """
     loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)

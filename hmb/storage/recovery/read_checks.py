@@ -3,12 +3,13 @@
 In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. So only the
 client notices a batch with a wrong CRC. The client cannot continue, and fetches the same offset again and again.
 
-The broker therefore counts the reads that begin at each offset. But several consumers can also read the same offset of
-an intact log. So the broker checks the batch at this offset only at read number 2, 4, 8, 16, and so on. A client that
-cannot continue repeats its read, so the broker soon finds the damage.
+A client that receives a damaged batch fetches the same offset again and again. So the broker counts how many
+reads begin at each offset, and checks the batch at read number 2, 4, 8, 16, and so on. It does not check every
+repeated read, because several consumers can read the same offset of an intact log.
 
-At such a read, the broker checks the first batch before it sends the records. It also checks that the file contains all
-bytes of the read. If a check fails, the log repairs the segment (repair.py), and reads again.
+When the broker checks a read, it verifies two things before it sends the records: the first batch is intact,
+and the file contains all bytes of the read. If a check fails, the log repairs the segment (repair.py), and
+reads again.
 """
 
 from __future__ import annotations

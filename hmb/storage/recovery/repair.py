@@ -6,13 +6,14 @@ called a *hole*, because there are usually intact batches before and after them.
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The broker replaces the damaged bytes (the hole) in one of three ways. It tries them in this order:
-1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the version of
-   the format). The broker knows their correct values from the batches before and after the hole, and writes
-   them into the damaged batch. If the CRC then matches, no record is lost.
-2. *The marker of a transaction.* Without its marker, a transaction would stay open, or end with the marker of
-   the producer's next transaction. A marker is short, so the broker tries for each bit whether the CRC matches
-   with only this bit flipped. If it never matches, the transaction index shows which ABORT markers were in the hole.
+The broker replaces damaged bytes (a hole) in one of three ways. It tries them in this order:
+1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the format
+   version). The broker writes the expected values into these fields. For example, the first lost offset follows
+   the last offset before the hole. If the CRC then matches, no record is lost.
+2. *The marker of a transaction.* Without its marker, a transaction would stay open, or would end with the
+   marker of the producer's next transaction. If only one bit of a marker is wrong, the broker can find this
+   bit: it flips each bit in turn until the CRC matches. If this fails, the broker creates the ABORT markers
+   that the transaction index lists.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, so all clients can read past
    them.
 
@@ -187,10 +188,12 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 
 
 class HoleSearch:
-    """Searches one segment for holes (damaged bytes), and creates replacements for the holes.
+    """Searches one segment for holes (damaged bytes), and creates a replacement for each hole.
 
     If possible, the replacement is the original batch. Otherwise, it consists of empty batches with the lost
-    offsets, and of lost ABORT markers, if they are known. If the log ends at a hole, this hole has no replacement.
+    offsets, and the lost ABORT markers that the transaction index lists.
+
+    If the log ends at a hole, the replacement is empty.
     """
 
     def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:

@@ -6,16 +6,16 @@ log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which
-the intact batches end. If damaged bytes follow, `repair` (repair.py) replaces them or cuts them off. It cuts
-them off only in the last segment, if the intact batches end at or after the *recovery point*. The broker has
-synced all records below the recovery point (loading.py).
+A batch is intact if its length and its CRC are correct (checking.py). `recover` only finds the offset at which the
+intact batches end. If damaged bytes follow, `repair` (repair.py) usually replaces them. The *recovery point* is an
+offset: the broker has synced all records below it (loading.py). If the intact batches of the last segment end at or
+after the recovery point, `repair` cuts off the rest of the file.
 
 After the repair, loading.py reads the state of the producers from the intact batches.
 
 After a crash, the broker usually checks only the active segment, because a log syncs each segment before it
-creates the next one. The broker checks an older segment only if it cannot trust the segment's files. For
-example, a file may not have the size that is stored in the *manifest*, a list of all segments (loading.py).
+creates the next one. The broker checks an older segment only if the segment's files may have changed. For
+example, the size of a file differs from the size in the *manifest*, a list of all segments (loading.py).
 
 After a clean stop, even the active segment needs no check if its files are unchanged (clean_stop.py).
 
@@ -23,16 +23,17 @@ The CRC of a batch does not cover the batch's offset. If a damaged disk makes th
 seems to have a gap: offsets seem to be missing before the batch. Real gaps also exist, because compaction
 removes records.
 
-`recover` therefore checks each batch A that follows a gap. If another batch follows A, its offsets must be
-greater than the offsets of A. If A is the last batch of the segment, all offsets of A must be below
-`upper_limit`. All records below `upper_limit` are on disk.
+If offsets seem to be missing before batch A, `recover` accepts A in two cases:
+- The next batch is intact and has greater offsets than A.
+- A is the last batch of the segment, and its offsets are below `upper_limit`. All records below `upper_limit`
+  are on disk, so A can contain some of these records.
 
-For example, three batches of 10 records begin at the offsets 10, 84 and 30. The log seems to have a gap before
-offset 84, so the check compares 84 with the next offset, 30. Because 30 is smaller than 84, the offset 84 is
-damaged. If the batches began at 10, 84 and 94, the offset 84 would be correct.
+For example, three batches of 10 records begin at the offsets 10, 84 and 30. The offsets 20 to 83 seem to be
+missing. But the third batch begins at 30, which is below 84, so the offset 84 is damaged. If the third batch
+began at 94, the broker would accept 84: compaction can remove the offsets 20 to 83.
 
-All offsets of a segment are below the base offset of the next segment. If the offset of a batch after a gap is not
-below this base offset, the batch is damaged.
+All offsets of a segment are below the base offset of the next segment. For example, a segment has two batches:
+offsets 10 to 19, and offsets 384 to 393. If the next segment begins at offset 100, the second batch is damaged.
 
 Source: Kafka's `LogSegment.recover`.
 """
@@ -70,14 +71,14 @@ def checked_batches(
     *,
     may_continue: bool = True,
 ) -> Iterator[tuple[int, CheckedBatch]]:
-    """Yield `(position, batch)` for each intact batch of a segment's file, up to the first damaged batch.
+    """Yield `(position, batch)` for each batch of a segment's file before the first damaged batch.
 
     - `upper_limit`: all records below this offset are on disk. For the last segment, it is the recovery point. For
       any other segment, it is the base offset of the next segment. None means that the limit is unknown.
-    - `start`: a pair (position, offset). The check begins with the batch at this position, which should begin at
-      this offset. If `start` is None, the check begins with the file's first batch.
+    - `start`: a pair (position, offset). The check begins at this position, where a batch with this first offset
+      should begin. If `start` is None, the check begins with the file's first batch.
     - `may_continue`: whether the segment may contain offsets at or above `upper_limit`. If `may_continue` is False,
-      a batch that follows missing offsets and contains such an offset counts as damaged.
+      a batch counts as damaged if offsets are missing before it and its last offset is `upper_limit` or greater.
 
     Raises Damage at the first damaged batch, and OSError.
     """

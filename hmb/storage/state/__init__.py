@@ -8,12 +8,13 @@ HMB writes checksums of each state file into an extra file, the manifest. Before
 file, it writes the checksums of the old and of the new content into the manifest. After a crash, the state file
 has one of these two contents.
 
-When the broker starts, it compares each state file with the manifest. If no checksum matches, another process
-has changed the file, or the file is damaged.
+When the broker starts, it computes the checksum of each state file that the manifest lists. If the checksum is
+not in the manifest, another process has changed the file, or the file is damaged.
 
-The broker does not use a damaged state file. It starts without some files, or computes their content again, for
-example the leader epochs of a log, and logs an error. If a file such as `topics.json` or `meta.properties` is
-damaged, the broker does not start, and the error says what the user can do.
+The broker does not use a damaged state file. The consequence depends on the file, for example:
+- Recovery points: the broker logs an error, and starts without them.
+- Leader epochs of a log: the broker logs an error, and reads the newest epoch from the batches.
+- `topics.json` or `meta.properties`: the broker does not start. The error says what the user can do.
 
 For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. This line means: in partition 0 of
 the topic `events`, all records at offsets below 1,234 are on disk.

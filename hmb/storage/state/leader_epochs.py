@@ -67,8 +67,8 @@ class LeaderEpochs:
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
         """Return the epochs that have records at or after the log start offset.
 
-        For example, epoch 0 begins at offset 0, and epoch 2 begins at offset 100. If the log start offset is 40, the
-        result is `(0, 40)` and `(2, 100)`.
+        For example, epoch 0 begins at offset 0, and epoch 2 at offset 100. If the log start offset is 40, epoch 0 now
+        begins at 40, and the result is `(0, 40)` and `(2, 100)`.
         """
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
