@@ -160,7 +160,10 @@ def _test(broker: Broker, topic: str) -> None:
 @scenario("testing", VIEW, rounds=1)
 @click.option("--num-tests", type=POSITIVE, default=1000, show_default=True, help="Number of tests to run.")
 def command(measurement: Measurement, num_tests: int) -> None:
-    """Measure how fast the embedded broker starts, stops and creates topics. Compare the times with goals."""
+    """Measure how fast the embedded broker starts, stops and creates topics, and how fast tests run.
+
+    The table compares the times with goals.
+    """
     progress = measurement.progress(measurement.round_count * (len(GOALS) + num_tests // 100))
     for number in range(measurement.round_count):
         figures = {"tests": tests_seconds(num_tests, progress.step), "topic": topic_seconds()}

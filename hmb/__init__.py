@@ -81,8 +81,8 @@ The Produce tour consists of the functions that handle a Produce request, in the
 For each connection, `Server` starts a thread (`broker/network/server.py`). The thread runs
 `AcceptedConnection._serve`, step 1 of the Produce tour (the list above).
 
-In step 3 of the Produce tour, `Dispatcher.begin` does three things. It checks the client's login
-(`broker/security/login.py`), decodes the request, and calls the handler.
+In step 3 of the Produce tour, `Dispatcher.begin` first checks the client's login
+(`broker/security/login.py`). It then decodes the request, calls the handler, and encodes the response.
 
 In step 4 of the Produce tour, `request_class` finds the class of the request by the API key
 (`protocol/messages/__init__.py`). `RequestHeader` decodes the header (`protocol/headers.py`), and `Plan.decode`
@@ -215,8 +215,8 @@ each step, `GroupRunner._carry_out_effects` calls `tick`, which handles deadline
 the group to a queue. `Journal.write` then writes the queued records to the topic `__consumer_offsets`.
 
 `Rebalance._store` queues a `Write` (`coordinator/group.py`): a record that contains the partitions of all
-members, and the function `on_stored`. After the record is written, `GroupRunner._store_records` calls
-`on_stored`. This function calls `Rebalance._assign`, which queues the responses to the members.
+members, and the function `on_stored`. After the write, `GroupRunner._store_records` takes the group's lock and
+calls `on_stored`. This function calls `Rebalance._assign`, which queues the responses to the members.
 
 A JoinGroup or SyncGroup request often has to wait for other members. The thread that handles the request waits
 in `WaitingCall.wait` until the response is ready (`coordinator/group_runner.py`).

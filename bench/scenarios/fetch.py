@@ -96,8 +96,9 @@ class FrameClient:
     def send(self, request: Request, version: int) -> Any:
         """Send a request, and return its decoded response.
 
-        The caller must make all calls of `send` before the first call of `exchange`. `exchange` does not mark its
-        request as answered. A later `send` would compare its response with this old request, and raise ProtocolError.
+        The caller must not call `send` after it has called `frame`. `frame` marks its request as unanswered, and
+        `exchange` does not remove the mark. A later `send` would compare its response with this old request, and raise
+        ProtocolError.
         """
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 

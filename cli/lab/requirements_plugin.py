@@ -201,16 +201,17 @@ def place(error: BaseException) -> str:
 def failed_call(error: BaseException) -> str:
     """Return the beginning of an error message, for example `lookup([(9, 100)], 8) raises `.
 
-    A check is a test that calls the functions of a student's answer. `error` is an exception that ended a check.
+    A check is a test that calls the functions of a student's answer. `error` is an exception that ended a check or
+    the import of the answer.
 
-    - If the student's code raised the exception, the text contains the check's call of the student's function. In
-      the example above, this function is `lookup`.
+    - If the student's code raised the exception during a call in the check, the text contains this call. In the
+      example above, the check called `lookup`.
 
     - If the check's own code raised the exception, the text contains the failed expression. For example, the
       student's function returned None, and the expression `found[0]` in the check failed.
 
-    - Otherwise, the text is empty. For example, the student's class defines the operator `+`, and the expression
-      `a + b` in the check failed. This expression contains no call.
+    - Otherwise, the text is empty. For example, the student's operator `+` raised the exception in the check's
+      expression `a + b`, which is not a call. Another example is a failed import of the answer.
     """
     steps = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if file_name(frame) == CHECK]
     lines = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).name == CHECK]

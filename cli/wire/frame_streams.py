@@ -200,7 +200,7 @@ class _FrameStream(ABC):
         If `_is_held` is true, the stream has not passed on the frame yet, and will pass on the returned bytes. The
         method may replace addresses of brokers in the returned bytes.
 
-        If `_is_held` is false, the stream has already passed on the frame, and ignores the returned bytes.
+        If `_is_held` is false, the stream passes on the received bytes unchanged, and ignores the returned bytes.
         """
 
 

@@ -48,8 +48,8 @@ def read_bytes(data: bytes) -> list[bytes]:
     """Decode the input `data` (hexadecimal digits, a hex dump or binary data), and return its bytes.
 
     A hex dump can contain several blocks of bytes, and each block becomes one item of the list. If the blocks are
-    TCP packets, `_tcp_streams` joins the contents of consecutive packets from the same sender into one item. Any
-    other input is one item.
+    TCP packets, the contents of all packets in one direction of a connection become one item (`_tcp_streams`).
+    After a missing packet, a new item begins. Any other input is one item.
 
     Raises HexError if the input is text but contains neither valid digits nor a valid dump.
     """

@@ -69,7 +69,7 @@ class CachedPartition:
     """A partition that a client fetches.
 
     `high_watermark` and `log_start_offset` come from the broker's newest response. The other fields contain the
-    newest values from the client.
+    newest values from the client. If the client sends only the topic's id, the broker sets `topic`.
     """
 
     topic_key: TopicKey
@@ -212,10 +212,10 @@ class FetchSessions:
     # A thread that handles a Fetch request reads the partitions of the session, and sets the field `topic` of each
     # partition. The thread does this without `_lock`. If the client waits for each response before it sends the next
     # request of the session, only one thread at a time uses these partitions, and they require no lock. `store_offsets`
-    # detects a client that does not wait.
+    # detects a second thread.
     #
-    # A client can send request B before it has received the response to request A. Two threads then use the partitions
-    # of the session at the same time, and the response to A can be wrong.
+    # A client can send request B over a second connection before it has received the response to request A. Two threads
+    # then use the partitions of the session at the same time, and the response to A can be wrong.
     # Each request increases the epoch of its session. Before the broker responds to A, `store_offsets` takes `_lock`
     # and checks this epoch. If the epoch of the session has changed since request A, the broker answers A with an
     # error.

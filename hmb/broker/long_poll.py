@@ -32,7 +32,7 @@ class Poll(Protocol):
 
     @property
     def is_satisfied(self) -> bool:
-        """True if the response is ready: it contains enough records, or it contains an error."""
+        """True if the response is ready, for example because it contains enough records or an error."""
 
     @property
     def watched(self) -> Iterable[Watchers]:

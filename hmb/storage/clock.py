@@ -6,20 +6,22 @@ not read the system's clock. Instead, they call the two functions of the broker'
 returns the milliseconds since 1970, and `monotonic_ms` returns a time (ms) that never goes back. For example, the
 broker passes its function `now_ms` to each log.
 
-A test can move the clocks `now_ms` and `monotonic_ms` forward. The broker then deletes expired records and
-committed offsets, and aborts transactions that last too long. But a thread that waits, for example for new
-records, uses `time.monotonic`, which a test does not move. Otherwise, the wait would end too early, and clients
-would lose their connections. The next table shows which of four clocks the broker uses for each purpose:
-    now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
+A test can move the clocks `now_ms` and `monotonic_ms` forward, for example to make the broker delete expired
+records. But a thread that waits for new records uses `time.monotonic`, which a test does not move. Otherwise,
+the wait would end too early.
+
+The broker reads the time from four clocks. The next table shows the purposes of each clock:
+    now_ms             LogAppendTime, the valid range of timestamps, retention, file.delete.delay.ms, flush.ms,
                        min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
-                       tombstones, the expiry of idle producers, transactions, transactional ids and committed offsets
-    monotonic_ms       the deadlines of group members (session, rebalance, initial delay, revocation), the acquisition
-                       locks of share groups, client quotas
-    time.monotonic     how long a Fetch request waits for records, the deadlines of requests and connections, the time
-                       limit for stopping a broker, the intervals of background tasks, the rate of compaction and its
-                       pause after an error
-    the system's time  the removal of unused fetch sessions, the first producer id after the loss of the file with the
-                       next producer id
+                       tombstones, the timeouts of transactions, and the expiry of idle producers, idle
+                       transactional ids and committed offsets
+    monotonic_ms       the deadlines of group members (session, rebalance, initial delay, revocation), the
+                       acquisition locks of share groups, client quotas
+    time.monotonic     how long a Fetch request waits for records, the deadlines of requests and connections,
+                       the time limit for stopping a broker, the intervals of background tasks, the speed of
+                       compaction, the pause after a failed compaction
+    the system's time  the age of fetch sessions, and a new first producer id if the file that stores the next
+                       id is lost or damaged
 
 If the file with the next producer id is lost or damaged, the broker takes the system's time in ms as the first
 id. This number is greater than all assigned ids.

@@ -47,7 +47,7 @@ class EventLog:
     """The last EVENTS_KEPT events of a broker, oldest first. All methods are thread-safe."""
 
     def __init__(self, clock: Callable[[], int] = now_ms) -> None:
-        """Create a log without events. `clock` returns the time in ms since 1970."""
+        """Create an empty event log. The function `clock` returns the time in ms since 1970."""
         self._clock = clock
         self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self._numbers = count()

@@ -22,8 +22,8 @@ Behavior: the broker follows these rules:
       responses contain only partitions that have changed (fetch_sessions.py).
     - *Leader epochs.* If the client sends a wrong leader epoch for a partition, this partition gets an error.
       The client can also send the epoch of the last record that it has fetched. If this epoch shows that the
-      log lacks some of the client's records, the response contains no records of the partition, only the offset
-      to which the client must go back (leader_epochs.py).
+      log lacks some of the client's records, the partition gets no records. Instead, `diverging_epoch` contains
+      an epoch and its end offset, to which the client must go back (leader_epochs.py).
 Version notes: these versions add the main features:
     - Version 7 adds fetch sessions (KIP-227).
     - Version 9 adds the leader epoch of each partition (KIP-320).

@@ -13,8 +13,8 @@ Version notes: these versions differ:
     - *Version 0.* Kafka read the offsets from ZooKeeper. HMB reads them from `__consumer_offsets`. A partition
       without a committed offset gets the error UNKNOWN_TOPIC_OR_PARTITION.
     - *Versions 0 and 1.* If the group has an error, each partition in the response contains this error.
-    - *Versions 7 and later.* A client can set `require_stable`. If an open transaction contains an offset for a
-      partition, this partition gets UNSTABLE_OFFSET_COMMIT.
+    - *Versions 7 and later.* If a client sets `require_stable`, and an open transaction contains an offset for
+      a partition, this partition gets UNSTABLE_OFFSET_COMMIT.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -9,8 +9,9 @@ The broker therefore writes offsets into messages v0 or v1 before it takes the l
 which are the next offsets of the log. If another producer appends records before the broker has the lock, these offsets
 are already in use. The append then changes the offsets in the messages.
 
-For example, the log ends at offset 500, and the broker writes the offsets 500 and 501 into two messages. Another
-producer appends three records, so the log ends at 503. The append changes the offsets of the messages to 503 and 504.
+For example, a log's next offset is 500, so the broker writes the offsets 500 and 501 into two messages. Before
+it appends the messages, another producer's records get the offsets 500 to 502. The broker then changes the
+messages' offsets to 503 and 504.
 
 The broker converts messages to a record batch in two cases:
 - The topic setting `compression.type` requires another codec than the codec of a message.

@@ -23,10 +23,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 def new_start(log: Log, before_offset: int) -> int:
-    """Return the log start offset after a deletion of all records below `before_offset`. Delete nothing.
+    """Return at which offset the log would start if the records below `before_offset` were deleted.
 
-    If the log already starts at a greater offset, return this offset. The value -1 for `before_offset` means the
-    log end offset.
+    The value -1 for `before_offset` means the log end offset. If the log already starts at a greater offset, the
+    function returns this greater offset.
 
     Raises POLICY_VIOLATION if only compaction may delete records of this log. Raises OFFSET_OUT_OF_RANGE if
     `before_offset` is below -1 or above the log end offset.

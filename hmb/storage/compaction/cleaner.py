@@ -288,9 +288,9 @@ class _Failure(NamedTuple):
 
 
 class Cleaner:
-    """Compacts the logs of a data directory, and begins with the log that has the highest dirty ratio.
+    """Compacts the logs of a data directory. The log with the highest dirty ratio comes first.
 
-    The dirty ratio is the number of dirty bytes (not compacted yet), divided by the number of compactable bytes.
+    If 600 MB of a log are compacted and 400 MB wait for compaction, the dirty ratio is 400 / 1000 = 0.4.
     """
 
     def __init__(
@@ -331,12 +331,12 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return the ratio of dirty bytes (not compacted yet) to compactable bytes, or None without compaction."""
+        """Return what share of a log (0 to 1) waits for compaction, or None if the topic uses no compaction."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 
     def run(self, select: Select = cleanable) -> None:
-        """Compact each log for which `select` returns segments. The default selects the logs that need compaction."""
+        """Call `select` for each log of a compacted topic, and compact the segments that `select` returns."""
         now = self._clock()
         work = []
         self._forget_deleted()
@@ -356,7 +356,7 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Log an error that the `with` block raises. After an error, the cleaner skips this log for a while."""
+        """Catch and report an error of the `with` block. The cleaner then skips `log` for a while."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield

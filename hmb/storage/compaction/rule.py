@@ -24,9 +24,9 @@ key, and the second pass copies the records that stay.
 The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
 time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-The second pass keeps a dirty record if the list contains the record's offset. It does not need the keys of dirty
-records. It drops a clean record if the set contains the record's key, because a dirty record has a newer value of this
-key.
+For each key in the dirty records (not compacted yet), the first pass has stored the offset of the key's last
+record. Of the dirty records, the second pass keeps only those at the stored offsets. It drops a clean record
+(already compacted) if a dirty record has the same key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -82,10 +82,10 @@ class OffsetMap:
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch, and return True. If the memory is already used up, return False instead.
+        """Add the keys of a batch, and return True. If the map's memory is used up, return False instead.
 
-        The caller adds the last batch of the log first, and then each earlier batch. If a batch does not end below the
-        batch that was added before it, the method raises CORRUPT_MESSAGE.
+        The caller adds the batches in reverse order: the last batch of the log comes first. If the offsets do not
+        decrease from one batch to the next, the method raises CORRUPT_MESSAGE.
 
         If a batch cannot be read, the method adds no keys, stores the error in `unreadable`, and returns True.
         """
@@ -238,15 +238,15 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return the batch of a transaction marker as compaction keeps it, or None if nothing stays.
+        """Return the batch of a transaction marker after compaction, or None if compaction drops the batch.
 
         A marker is a record that ends a transaction. It is the only record of its batch.
 
-        - The batch stays unchanged if `is_needed` is True: the log still has other batches of the transaction. It also
-          stays unchanged if the batch is after the offsets that this compaction covers.
-        - Otherwise, the batch gets a delete horizon (a time in ms), unless it already has one.
-        - When this time has passed, the marker is dropped. If the batch is the last one of its producer, its header
-          stays.
+        - The batch stays unchanged if `is_needed` is True: the log still has other batches of the transaction. A batch
+          after the offsets that this compaction covers stays unchanged, too.
+        - Otherwise, compaction adds a delete horizon (a time in ms) to the batch, unless the batch already has one.
+        - When the delete horizon has passed, a later compaction drops the batch. But it keeps the header of
+          a producer's last batch.
 
         Raises KafkaError if the batch cannot be decoded.
         """
@@ -259,10 +259,10 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records if it is the last batch of its producer. Otherwise, return None.
+        """Return the batch without its records if it is its producer's last batch. Otherwise, return None.
 
-        The log must keep the last batch of each producer, because the broker reads the state of the producer from it.
-        An example is the producer's last sequence number.
+        The header of the last batch contains the producer's last sequence number. The broker needs this number, so
+        compaction must keep the header.
         """
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 

@@ -72,13 +72,13 @@ def put_in_place(segment: Segment) -> None:
 
 
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
-    """Complete the swaps that a crash interrupted: replace the old segments with the new ones. Raises OSError.
+    """Complete the swaps that a crash interrupted: replace the old segments with the new ones.
 
     Return the base offsets of the new segments. The caller must check these segments and rebuild their transaction
-    indexes.
+    indexes. Raises OSError.
 
-    `next_offsets` comes from the manifest. It maps the base offset of each new segment to the first offset after the
-    segments that the new segment replaces.
+    `next_offsets` comes from the manifest. For example, `{0: 300}` means that the new segment 0 replaces all old
+    segments that begin at the offsets 0 to 299.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

@@ -6,9 +6,9 @@ For example, an entry of an offset index is the line `offset: 8080 position: 500
 The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
 same content for JSON. The command `hmb dump-log` and the tests use these methods.
 
-The key and the value of a record are bytes. A line contains them as UTF-8 text, with a replacement character for bytes
-that are not UTF-8, as in Kafka. JSON contains a key or value that is not UTF-8 in base64, so that no byte is lost. The
-name of the field is then `key_base64` or `value_base64`.
+The key and the value of a record are bytes. As in Kafka, a line shows them as UTF-8 text, with replacement
+characters for invalid bytes. The JSON form loses no byte: if a key or a value is not valid UTF-8, JSON contains
+it as base64 text, in the field `key_base64` or `value_base64`.
 """
 
 from __future__ import annotations

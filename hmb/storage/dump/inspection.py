@@ -1,11 +1,11 @@
 """Inspecting an index: `inspect` compares entries with the log, `search` and `scan` show the steps of a look-up.
 
-An index repeats facts that are also in the log. `inspect` compares each entry of an index with the log. It checks
-these rules:
+An index repeats facts that are also in the log. `inspect` compares each entry of an index with the log. It
+checks these rules:
 - An entry of the offset index contains the last offset of a batch, and the position where this batch begins.
-- An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No earlier
-  batch has a greater timestamp.
-- Each of the two numbers in an entry is greater than the same number in the previous entry.
+- An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No
+  earlier batch has a greater timestamp.
+- From each entry to the next, both numbers increase.
 
 `search` and `scan` show how a broker finds the batch with an offset. First, `search` does a binary search in the offset
 index. It finds the last entry whose offset is not greater than the wanted offset. This entry contains a position in the

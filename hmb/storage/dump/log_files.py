@@ -120,7 +120,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
 
 
 def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Yield the damage and a summary of each file. For several files, also yield a summary of all files."""
+    """Yield reports of damage and a summary for each file. For several files, also yield a total summary."""
     total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
     for path in files:
         batches = records = entries = unknown = 0

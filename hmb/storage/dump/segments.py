@@ -1,4 +1,4 @@
-"""The dump of a `.log` file: its batches and, with `--deep-iteration`, their records, as in Kafka 4.3's tool.
+"""Dumps a `.log` file as Kafka 4.3's tool DumpLogSegments does: batches and, on request, records.
 
 If a log file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the
 position of the damage, in these cases:

@@ -15,9 +15,8 @@ When the disk becomes full, the broker uses the file `.reserve` in these steps:
 3. Once a second, the broker checks the free space. If it is at least twice the size of `.reserve`, the broker
    allocates the file again, and accepts records again without a restart.
 
-The file `.reserve` takes at most 1/64 of the disk, so it is smaller than 4 MiB on a very small disk. If the
-disk is already full when the broker starts, the broker cannot allocate the file. It tries again until the disk
-has space.
+The file `.reserve` has 4 MiB, or 1/64 of the disk if that is smaller (2 MiB on a disk of 128 MiB). If the disk
+is full when the broker starts, the broker allocates the file later, as soon as the disk has enough space.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ A check finds these changes that another process has made to the file of the act
 - The file was removed, or another file has its name (the inode is different).
 - The file is shorter than the broker expects.
 - The time of the last write is different, although the broker has appended nothing since the previous check.
-- The first or the last bytes of a batch are different. The check reads them again from the batch that was the last one
-  at the previous check.
+- The first or the last bytes of a batch are different. Each check stores these bytes of the newest batch, and
+  the next check compares them with the file.
 """
 
 from __future__ import annotations

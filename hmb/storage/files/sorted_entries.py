@@ -16,8 +16,8 @@ read last stays in memory (index_blocks.py).
 An offset index usually has one entry for every 4 KiB of the log. A block of 512 entries then covers about 2 MiB of the
 log.
 
-For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks of 512 entries. A look-up reads one block,
-which has 4,096 bytes.
+For example, an offset index of 10,240 entries (8 bytes each) has 20 blocks of 512 entries. A look-up reads one
+block, which has 4,096 bytes.
 
 An index reads its file with normal reads, and not through a memory map. This protects the broker if another
 process truncates the file. With a memory map, the broker could access a position after the new end of the file.
@@ -154,9 +154,9 @@ class IndexFile(ABC):
         self.entries += 1
 
     def _read(self, first: int, count: int) -> bytes:
-        """Return the bytes of `count` entries, from the entry with the number `first` on.
+        """Return the bytes of the entries with the numbers `first` to `first` + `count` - 1.
 
-        If another process has cut or removed the file, return the bytes of the entries that remain.
+        If another process has cut or removed the file, the result is shorter or empty.
         """
         size = count * self.ENTRY.size
         try:
@@ -240,8 +240,8 @@ class SegmentIndex(IndexFile, Generic[Entry]):
     def is_sane(self) -> bool:
         """Return whether the file existed and was intact when the broker opened it.
 
-        An intact file contains only whole entries. Its last entry, if any, has possible values. For example, a file can
-        end with zeros after a crash. Zeros are not a possible entry.
+        The file is damaged if it ends in the middle of an entry, or if its last entry contains only zeros. A crash can
+        leave zeros at the end of a file.
         """
         if self._found is None or self._found.size % self.ENTRY.size:
             return False

@@ -42,6 +42,6 @@ def delete(files: Files) -> None:
 
 
 def release(files: Files) -> None:
-    """Close the files. A file that a thread is reading closes after the read. The next use opens it again."""
+    """Close each file as soon as no thread is reading it. The next use of the file opens it again."""
     for file in files:
         file.close()
