@@ -68,11 +68,10 @@ def plain_value(name: str, value: str) -> str:
 
 
 def check_unit(name: str, value: str) -> None:
-    """Raise ValueError if `value` is a number with a unit, and `name` is a setting for a time or a size.
+    """Raise ValueError if `value` has an unknown unit, and the setting `name` is a time or a size.
 
-    The caller must first call `plain_value`, which converts values with known units into plain numbers. A unit that
-    is still there is unknown. The error message lists the known units. For other settings, the function accepts
-    every value.
+    The caller must first call `plain_value`. For `retention.ms`, for example, `plain_value` replaces `1h` by
+    `3600000`, but does not change `5x`, because the unit `x` is unknown. The error message lists the known units.
     """
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):

@@ -8,8 +8,8 @@ reader that missed earlier values therefore needs only the newest value.
 
 The registry can contain old reports. For example, the negotiator asks all spouts to pause, and finds a report
 that a slow spout wrote for the previous pause. Each request of the negotiator (a *master state*) therefore has
-a number. A report contains the number of the newest request that the processor has read. The negotiator ignores
-reports for older requests.
+a number. A report contains the number of the newest request that the processor has read. A report for an older
+request does not count as an answer.
 
 A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into
 the master state. In three of the phases, it then waits for reports. In this example, the spout `tags-0` reads a
@@ -68,7 +68,7 @@ class MasterState:
     clock        in the phase SPOUTS_REWIND: the offsets at which the spouts begin to read
                  in the phases SPOUTS_PAUSED_AT and FLOWING_TO: the clock of the snapshot in progress
     snapshot     in the phase SPOUTS_REWIND: the clock of the snapshot to restore, or None if no snapshot exists
-    completed    the clock of the newest snapshot that all processors have saved, or None
+    completed    the clock of the newest complete snapshot (all processors have saved it), or None
     ending       True if the topology ends after the snapshot in progress: the spouts stay paused until the end
     error        the error that ended the topology, or None
     """

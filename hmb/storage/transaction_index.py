@@ -20,16 +20,16 @@ A consumer fetches the records at the offsets from `start` up to `end` - 1. The 
 transactions that have records at these offsets. For each of these transactions, the list contains the producer
 id and the transaction's first offset.
 
-The consumer skips the records of this producer from the first offset on. It stops skipping when it reads the
-marker that ends the producer's transaction.
+From an aborted transaction's first offset on, a read-committed consumer skips all records of the transaction's
+producer. It stops at the marker that ends the transaction.
 
-The marker of a transaction comes after the transaction's records. So the broker's search for these transactions
-begins at the first entry whose marker is at or after `start`. It reads this entry and the later entries, and
-continues in the indexes of the next segments.
+For a fetch from offset `start` on, the broker reads only index entries whose marker is at or after `start`. If
+a marker is below `start`, its transaction has no records in the fetch. The broker also reads the indexes of the
+next segments.
 
-The search ends after an entry whose last stable offset is at or after `end`. Such an entry shows that all
-transactions with records below `end` had ended when the broker wrote the entry. So transactions with later
-entries have no records below `end`.
+For a fetch up to offset `end` - 1, the search in the transaction index ends after the first entry whose last
+stable offset is at least `end`. When the broker wrote this entry, all transactions with records below `end` had
+ended. Later entries belong to other transactions.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
 therefore look like a segment without aborted transactions, and consumers would receive aborted records. To

@@ -48,8 +48,8 @@ A `ManualClock` does not change the clock of producers. A producer writes the re
 the broker uses the moved clock. After `advance(days=8)`, a producer's new record seems to be 8 days old. With
 the default retention of 7 days, the broker deletes the record.
 
-In topics with `message.timestamp.type=LogAppendTime`, the broker itself writes the timestamps. New records
-therefore never seem too old.
+In topics with `message.timestamp.type=LogAppendTime`, timestamps come from the clock that the test moves.
+Retention therefore keeps new records.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-# For example, `advance` must still move the clock by 40 hours. A periodic task then waits 2 hours for its next run: 40
-# hours divided by PARTS. The wait is at least the task's usual interval.
+# While `advance` moves the clock, a periodic task waits for the remaining time divided by PARTS, but at least for its
+# interval. If 40 hours remain, a task with an interval of 10 s waits 2 hours.
 PARTS = 20
 MS = timedelta(milliseconds=1)
 
@@ -140,10 +140,10 @@ class ManualClock:
         milliseconds: float = 0,
         expire_members: bool = False,
     ) -> None:
-        """Move the clock forward by the sum of the arguments, do all work that becomes due, and then return.
+        """Move the clock forward by the sum of the given durations, do all due work, and then return.
 
         For example, `advance(hours=1)` moves the clock by one hour. By default, the deadlines of group members follow
-        the real time. If `expire_members` is true, the clock also moves for these deadlines, so members can expire.
+        the real time. If `expire_members` is true, members whose deadlines are within this hour expire.
 
         Raises ValueError if the sum is below 1 ms, or too large for a `timedelta`. Raises TypeError for a number
         without a unit, such as `advance(1)`.
@@ -178,7 +178,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return a heap with the first planned run of each periodic task. The clock will move by `length` ms."""
+        """Return a heap with each periodic task's first run in a call of `advance` by `length` ms."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:
@@ -217,7 +217,7 @@ class ManualClock:
 def _pause(interval: int, left: int) -> int:
     """Return how long (ms) a periodic task waits for its next run, while `advance` moves the clock.
 
-    A task usually waits for `interval` (ms). The number `left` is the rest of the time (ms) that `advance` must
-    move the clock. The result is `left` divided by PARTS, but at least `interval`.
+    The clock must move by `left` more milliseconds before `advance` returns. Without `advance`, the task waits for
+    `interval` ms. The result is the larger of two numbers: `interval` and `left // PARTS`.
     """
     return max(interval, left // PARTS)

@@ -95,9 +95,9 @@ class DiskFaults:
         self.directory = server.data_dir.resolve()
 
     def detach(self) -> None:
-        """Forget the broker's server, because the broker stops. The list of faults does not change.
+        """Drop the reference to the running broker, because it is about to stop.
 
-        The faults still apply to the broker's files while it stops, and after its next start.
+        The faults remain. They apply to the broker's files while it stops, and after its next start.
         """
         self._server = None
 

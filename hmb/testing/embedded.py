@@ -216,10 +216,10 @@ class Broker:
     # -- start and stop
 
     def start(self) -> Self:
-        """Start the broker. After the first start, every later start uses the same port and the same directory.
+        """Start the broker. Each later start uses the port and the directory of the first start.
 
-        Raises RuntimeError if the broker is already running, and BindError if the port is not free. Raises
-        DataDirectoryError if the directory is unusable, and TimeoutError if groups still load after LONGEST_LOADING.
+        Raises RuntimeError if the broker is already running, BindError if the port is not free, DataDirectoryError if
+        the directory is unusable, and TimeoutError if groups still load after LONGEST_LOADING seconds.
         """
         if self._is_running:
             raise RuntimeError("the broker is running already; `restart` stops it first")
@@ -344,11 +344,11 @@ class Broker:
     ) -> int:
         """Append one record for each value to a partition, and return the offset of the first record.
 
-        If the topic does not exist, create it. Each record has the given `key`, `headers` and `timestamp` (ms; None
-        means now). Texts are encoded as UTF-8.
+        If the topic is missing, create it. Each record has the given `key`, `headers` and `timestamp` (ms; None means
+        now). Texts are encoded as UTF-8.
 
-        Raises BrokerNotRunning, ValueError without a value, and TypeError for a wrong type. Raises KafkaError if the
-        topic cannot be created, the partition is missing, or the log refuses the records.
+        Raises ValueError if `values` is empty, TypeError if an argument has a wrong type, and BrokerNotRunning. Raises
+        KafkaError if the topic cannot be created, the partition is missing, or the log refuses the records.
         """
         if not values:
             raise ValueError("pass at least one value; the value None becomes a tombstone")

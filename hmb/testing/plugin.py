@@ -77,9 +77,9 @@ def _add_to_summary(config: pytest.Config, *lines: str) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the lines of a pytest-xdist worker to the summary, after the worker has ended.
+    """Print a pytest-xdist worker's messages about its broker at the end of the test run.
 
-    If the worker has crashed, it has sent no lines.
+    A crashed worker has sent no messages.
     """
     _add_to_summary(node.config, *getattr(node, "workeroutput", {}).get("hmb", []))
 

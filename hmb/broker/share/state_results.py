@@ -61,8 +61,8 @@ def share_partition_results(
     The values are the id of the share-partition, its entry in the request, and the new result. The new result
     contains only the partition number. The handler fills in the other fields.
 
-    `results` contains the topics of the response. `topic_result` is the class of these topics, and
-    `partition_result` is the class of the new results.
+    `results` is the response's list of topics, which is still empty. The function appends the topics to this list.
+    `topic_result` is the class of these topics, and `partition_result` is the class of the new results.
     """
     for topic in request.topics:
         new = [partition_result(partition=entry.partition) for entry in topic.partitions]

@@ -9,7 +9,7 @@ broker starts again, it creates each directory that is missing for the topics in
 
 To delete a topic, the broker first renames the topic's directories (storage/state/trash.py). A rename needs no
 disk space, so a deletion works even if the disk is full. Next, the broker deletes the files in these
-directories, which frees space. Finally, the broker writes `topics.json` without the topic.
+directories, which frees space. Only then does the broker write `topics.json` without the topic.
 
 Another broker, for example Kafka, may have created topics in this data directory. HMB does not know the settings of
 these topics, because `topics.json` does not contain them. HMB adds the topics to this file with the settings ADOPTED.

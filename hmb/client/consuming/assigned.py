@@ -36,7 +36,7 @@ class AssignedPartitions:
         If the log does not contain this offset, the settings of the consumer decide what happens:
 
         - Without a `group`, or with a number as the setting `offset`, `poll` raises an error.
-        - With a `group` and the setting `offset="earliest"`, the consumer continues at the first record of the log.
+        - Otherwise, the consumer continues at its setting `offset`. For example, "earliest" is the first record.
         """
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"

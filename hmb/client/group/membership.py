@@ -160,7 +160,7 @@ class GroupMembership:
     def _next_call(self, deadline: float) -> ListenerCall | None:
         """Return the next call of the rebalance listener, or None if there is no call to make.
 
-        During a rebalance, the method waits until a call is necessary, the rebalance ends, or `deadline` passes.
+        During a rebalance, the method waits for a call, the end of the rebalance, a fatal error or `deadline`.
         """
         with self._changed:
             while True:

@@ -367,10 +367,10 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield the failed records of `piece`: one pair `(index, failure)` for each part of their batch.
+    """Yield the failed records of `piece`: one `(index, failure)` for each failed part of their batch.
 
-    `piece` contains the records that one `send_many` call has added to a batch. If the producer has not split this
-    batch, the whole batch is one part.
+    `piece` contains the records that one `send_many` call has added to a batch. The function ignores parts
+    without these records. If the producer has not split this batch, the whole batch is one part.
 
     The number `index` is the position of the part's first record in the original batch.
     """

@@ -68,18 +68,19 @@ partition with different epochs are never in flight together.
 A broker forgets a producer that sends nothing for a day (`producer.id.expiration.ms`). The broker then accepts
 a batch even if an earlier batch is missing. Two batches can change their order only in this case.
 
-For example, a broker has forgotten a producer after a day without batches. The producer then sends two batches, A
-and B. The broker rejects A, because A is too large, and writes B. The producer splits A, but the broker rejects
-both halves, because their sequence numbers are lower than those of B. The producer sends the halves again in a
-new epoch, and the broker writes them after B. Each record is written only once.
+For example, a broker has forgotten a producer after a day without batches. The producer then sends the batches
+A and B together. The broker rejects A, because A is too large, and writes B. The producer splits A, but the
+broker rejects the first half, because its sequence numbers are lower than those of B. The producer then sends
+both halves in a new epoch, and the broker writes them after B. Each record is written only once.
 
 For each partition, a broker remembers only the last five batches of a producer. If an older batch arrives twice,
 the broker cannot recognize the copy. Therefore, the producer sends batch 6 of a partition only after the broker
 has written batch 1, or the producer has given up batch 1.
 
-After a batch fails, the producer sends only one batch of the partition at a time (`PartitionQueue.window` is 1).
-For example, five batches are in flight when the connection breaks. The producer sends these five again, one by
-one, before it sends newer batches.
+After a batch fails, the producer sends only one batch of the partition at a time (`PartitionQueue.window` is
+1). It does so until the broker has written a batch of the current epoch, and no later batch has old sequence
+numbers. For example, five batches are in flight when the connection breaks. The producer sends these five
+again, one by one, before it sends newer batches.
 
 The producer does not know whether the broker has written these batches, so it may have to send all of them
 again. The broker recognizes a copy only if the batch is one of the producer's last five batches. If the
@@ -228,8 +229,8 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
     The list `after` contains the batches of the partition that were sent after `batch`. The function also frees the
     numbers of these batches, except those that the broker may have written.
 
-    If the broker has rejected `batch` and all batches after it, the next batch begins with the first sequence number
-    of `batch`. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
+    If the broker has certainly written neither `batch` nor a batch after it, the next batch begins with the first
+    number of `batch`. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
     """
     if batch.numbers is None:
         return

@@ -62,7 +62,7 @@ class AcquiredOffsets:
 
 
 def ranges(chosen: dict[int, AcknowledgeType]) -> list[tuple[int, int, list[int]]]:
-    """Return ranges of offsets: `[(first offset, last offset, types)]`.
+    """Return ranges of consecutive acknowledged offsets: `[(first offset, last offset, types)]`.
 
     The list `types` contains one type for each offset, or a single type if all types are equal.
     """

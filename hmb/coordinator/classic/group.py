@@ -48,9 +48,9 @@ A group has four kinds of deadlines. `ClassicGroup.tick` handles the deadlines "
                  unless they are static.
     sync         All members must send SyncGroup within the rebalance timeout. The group removes members that are late.
 
-A client sends no heartbeats while it waits for a JoinGroup or SyncGroup response. So the session of its member
-does not end during this time. There is one exception: if a new member has waited for its JoinGroup response for
-5 minutes, the group removes the member, because the client has perhaps disconnected.
+While a JoinGroup or SyncGroup request of a member waits for its response, the member's session does not end,
+because the group itself causes this wait. There is one exception: if a new member has waited for its JoinGroup
+response for 5 minutes, the group removes the member, because the client has perhaps disconnected.
 
 The group does not read the system's time itself, so a test can set the time. For deadlines, the caller passes
 `now`, a time in ms that never decreases. For the group's record in the journal, the function `clock` returns

@@ -10,8 +10,8 @@ step, the member is in one of these states:
 A member's heartbeat has one of three results (`MemberEvent`): the member must give up partitions, it must wait
 for partitions, or it owns its target assignment.
 
-A member's target assignment can change at any time. After a change, for example, a member that was waiting for
-partition 2 must give up partition 0.
+A member's target assignment can change at any time, so each of the three results is possible in every state.
+After a change, for example, a member that was waiting for partition 2 must give up partition 0.
 
 The table `MEMBER_STATES` contains the next state for each state and each result. `ConsumerMember` looks up
 the member's next state in this table.

@@ -70,9 +70,9 @@ class RecordedSteps:
         self._records += records
 
     def replace(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add `tombstones` to the group's next write. They delete the classic group that this group replaces.
+        """Add `tombstones` to each write of the group, until a write has succeeded.
 
-        If the write fails, the following write contains the tombstones, too.
+        The tombstones delete the records of the classic group that this group replaces.
         """
         self._replaced = tombstones
 

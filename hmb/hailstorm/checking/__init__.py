@@ -5,8 +5,8 @@ The function makes states from sample tuples, and tests the monoid laws with the
 `check` returns a text with the law and the states.
 
 The function `check` has two forms:
-    check(bolt, tuples)          checks whether the order of merges changes the bolt's state, and whether one of
-                                 its functions returns different results for the same argument
+    check(bolt, tuples)          checks the monoid laws, and whether the bolt's functions are pure: a second
+                                 call returns the same result, and no call changes an argument
     check(topology, records)     checks each bolt with the tuples that it receives; then checks the topology
 
 The check of a topology finds the mistakes of its bolts, and also these mistakes:

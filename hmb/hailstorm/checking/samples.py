@@ -21,7 +21,8 @@ from hmb.hailstorm.topology import Topology
 def dead_letters(topology: Topology, records: Mapping[str, Partitions]) -> dict[str, list[str]]:
     """Return a dict: name of a spout -> error texts for the records that the spout cannot convert.
 
-    For these records (dead letters), the spout's function `convert` raises an error.
+    For these records (dead letters), the spout's function `convert` raises an error. The dict contains only spouts
+    with dead letters.
     """
     found = {
         name: [error for _, error in _converted(spout, records) if error is not None]

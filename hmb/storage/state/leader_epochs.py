@@ -79,11 +79,12 @@ class LeaderEpochs:
         return self.starts[max(0, number - 1)].epoch
 
     def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
-        """Return the end offset of `epoch`, or of the next smaller epoch if the log lacks `epoch`.
+        """Return `epoch` and its end offset. If the log lacks this epoch, use the next smaller epoch.
 
-        For example, epoch 2 begins at offset 100, and epoch 5 at 250. For epoch 3, the result is `(2, 250)`. If all
-        epochs are greater, the result is `epoch` with the first epoch's start offset, as in Kafka. Return None if
-        `epoch` is -1 or greater than all epochs.
+        For example, the log starts at offset 100 with epoch 2, and epoch 5 starts at offset 250. For epoch 3, the
+        result is `(2, 250)`. For epoch 1, which is below all epochs, the result is `(1, 100)`, as in Kafka.
+
+        Return None if `epoch` is -1 or above all epochs.
         """
         if epoch == self.newest:
             return EpochEnd(epoch, log_end_offset)

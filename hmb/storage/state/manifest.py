@@ -1,9 +1,9 @@
 """The manifest: the sizes and checksums of the broker's files. A mismatch shows that a file has changed.
 
-A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in a checkpoint file
-changes, consumers may miss records. A lost segment file looks like one that retention has deleted. So HMB
-stores the sizes and checksums of its files in `hmb-manifest`, which Kafka ignores. The broker logs every
-mismatch. It can check a segment and rebuild an index, but it does not start with wrong topics or settings.
+In Kafka, batches have a CRC, but indexes and checkpoint files have no checksum. If one digit in a checkpoint file
+changes, consumers may miss records. A lost segment looks like one that retention has deleted. HMB therefore stores
+the sizes and checksums of its files in `hmb-manifest`, which Kafka ignores. The broker logs every mismatch. It can
+check a segment or rebuild an index, but it refuses to start if `topics.json` or `configs.json` does not match.
 
 Each line of the file `hmb-manifest` contains one entry. An entry consists of a CRC-32C, the kind of the entry,
 for example `topic`, and the fields of this kind. The CRC-32C covers the rest of the line. For example:
@@ -13,23 +13,24 @@ for example `topic`, and the fields of this kind. The CRC-32C covers the rest of
     1e9975cb segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     d727605f forget events-0 0
 
-After its kind, an entry contains the name of a file or a partition. The kinds `manifest`, `opened` and `closed`
-have no name. The other fields depend on the kind:
-- `manifest`: the size of the manifest in bytes. If the end of the file is lost, the size is wrong. The file
-  ends with empty lines, into which the broker writes new entries. If this space is too small, it writes a new
-  manifest.
+Most entries contain the name of a file or a partition after the kind. The kinds `manifest`, `opened` and
+`closed` have no name. The other fields are:
+- `manifest`: the size of the file `hmb-manifest` in bytes. If the end of the file is lost, this number is too
+  large. The file ends with empty lines as space for new entries. If this space is too small, the broker writes
+  a new file.
 - `file`: the size and the CRC-32C of a state file's new content, and then of its old content. `- -` means that
-  the file did not exist. The broker writes and syncs this entry before it replaces the file. After a crash, the
-  file must therefore have the new or the old content. After the replacement, the broker writes an entry with
-  the values of the new content twice.
+  no old file existed. The broker writes and syncs this entry before it replaces the file. After a crash, the
+  file must therefore have the new or the old content. After the replacement, the broker writes an entry that
+  accepts only the new content, such as `142 90c1f2aa 142 90c1f2aa`.
 - `topic`: the topic id of a partition.
-- `segment`: eight numbers. Two are the base offsets of this and the next segment. Then follow the size of the log
-  file, and the time of its last write (ns). The other four are the size of the offset index, the size of the time
-  index, and the size and the CRC-32C of the transaction index. If the size of the log file is -1, the broker is
-  replacing all segments between the two base offsets.
+- `segment`: four pairs of numbers. (1) The base offsets of this segment and of the next segment. (2) The size
+  of the log file and the time of its last write (ns). (3) The sizes of the offset index and the time index. (4)
+  The size and the CRC-32C of the transaction index. If the size of the log file is -1, the broker is replacing
+  all segments between the two base offsets.
 - `forget`: the base offset of a segment that the broker is about to delete. Without a base offset, the broker
   is about to delete the whole partition.
-- `opened`, `closed`: the broker has started, or has stopped properly.
+- `opened`: the broker has started.
+- `closed`: the broker has stopped properly.
 
 Before the broker replaces or deletes a file, it writes an entry. For example, it writes a `forget` entry before
 it deletes a segment. If the broker deleted the segment first, it could crash before it wrote the entry. The next
@@ -242,9 +243,9 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        # The state files now have their new contents. For each file, the manifest still accepts the checksums of the
-        # old and the new content. So add an entry with only the new checksum. Without a sync, a power cut can remove
-        # this entry. The next start then accepts both contents.
+        # For each file, the manifest accepts the old and the new content. Each file now has the new content. So add
+        # entries that accept only this content. These entries need no sync: if a power cut removes them, the manifest
+        # still accepts the new content.
         try:
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
@@ -309,8 +310,8 @@ class Manifest:
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
         """Write a new file `hmb-manifest` after the broker has loaded its logs. Raises OSError.
 
-        The keys of `topic_ids` and `segments` are the names of partitions. The new file contains exactly the partitions
-        in `segments`, with their topic ids and segments. It keeps the entries of all state files.
+        The keys of both arguments are partition names. The new file contains the topic id and the segments of each
+        partition in `segments`. It also contains the old file's entries for state files.
         """
         with self._lock:
             self._partitions = {name: Partition() for name in segments}

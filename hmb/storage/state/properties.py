@@ -10,8 +10,8 @@ A *blank* is a space, a tab or a form feed. A name ends at the first `=`, `:` or
 before it. Blanks at the beginning of a line or of a value are ignored, unless they have a backslash before
 them. The escape sequences \t \n \r \f and \uXXXX mean the same characters as in Java.
 
-If a file contains the same name twice, the last value counts. The next list shows the two differences between HMB and
-`java.util.Properties.load`:
+If a file contains the same name twice, the last value counts. HMB reads properties files as
+`java.util.Properties.load` does, with two exceptions:
 
 - HMB reads the file as UTF-8, and Java reads it as Latin-1. For a file that contains only ASCII, the result is the
   same.

@@ -10,20 +10,20 @@ For example, a test calls `faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER",
     Produce, from request 3     the broker's own handler answers
     Fetch, all requests         the broker's own handler answers
 
-The argument `cut="before"` closes the connection before the request takes effect, and `cut="after"` closes it
-afterwards. A client sees no difference: in both cases it gets no response. But the records of a Produce request are in
-the log only after `cut="after"`. Idempotent producers exist because of this difference.
+With `cut="before"`, the broker closes the connection before a request takes effect. With `cut="after"`, it
+closes the connection afterwards. In both cases, the client gets no response. A producer therefore cannot know
+whether the log contains its records. Idempotent producers exist for this reason.
 
 If a fault selects no topic, the whole request gets the fault's error. If a fault selects a topic, only this topic gets
 the error, and the broker's handler answers for the other topics. The module broker/security/acls/refusal.py builds the
 response with the error.
 
-In a fetch session (KIP-227), a Fetch request names only the changed partitions. To simulate an error, or a
-fault of one topic, the broker must know all partitions of the request. While a client has a fault of this kind
-for Fetch, the broker uses no fetch session with the client.
+In a fetch session (KIP-227), a Fetch request names only some of the client's partitions. But for a fault with
+the argument `error` or `topic`, the broker must know all partitions. While such a fault applies to a client's
+Fetch requests, the broker uses no fetch session with this client.
 
-If a client is already in a fetch session, its next request gets the error FETCH_SESSION_ID_NOT_FOUND. From then
-on, the client names all partitions in each request.
+To end a fetch session, the broker answers the client's next Fetch request with the error
+FETCH_SESSION_ID_NOT_FOUND. From then on, the client names all partitions in each request.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Fault:
     def needs_names(self) -> bool:
         """Whether the broker must know all partitions of a Fetch request to simulate this fault.
 
-        A Fetch request in a fetch session names only the partitions that have changed. If this property is true, the
-        broker uses no fetch session with the clients of the fault.
+        In a fetch session, a Fetch request names only some partitions. If this property is true, the broker uses no
+        fetch session with a client whose requests this fault can change.
         """
         return self.topic is not None or self.error is not None
 
@@ -270,8 +270,8 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        # Clients ignore a Metadata response that lists no brokers. So the broker's handler answers a copy of the
-        # request that names no topics. The handler's response lists the brokers.
+        # The Metadata response `error` lists no brokers, so clients would ignore it. Copy the request, and remove the
+        # topics from the copy. The handler's response to the copy lists the brokers.
         rest = copy(request)
         rest.topics = []
     if rest is not None:

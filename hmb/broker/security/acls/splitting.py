@@ -17,9 +17,9 @@ Limits: a test can simulate a fault of a single partition (hmb/testing/faults). 
 Metadata requests, because these requests name topics, but no partitions.
 
 A test can simulate a fault of one partition in a client's Fetch requests. In a fetch session (KIP-227), a Fetch
-request names only some of the client's partitions, so the partition with the fault can be missing. The broker
-therefore uses no fetch session with this client. Without a session, the client names all its partitions in each
-request.
+request names only the changed partitions, so the partition with the fault can be missing. While a client has
+such a fault, the broker therefore uses no fetch session with this client. Without a session, the client names
+all its partitions in each request.
 """
 
 from __future__ import annotations
