@@ -24,7 +24,6 @@ user's name and password, in the header `Authorization: Basic`.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import secrets
 from http import HTTPStatus
@@ -132,6 +131,6 @@ def _basic(authorization: str) -> tuple[str, str]:
         return "", ""
     try:
         name, _, password = base64.b64decode(value, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # The value is not base64, or its bytes are not UTF-8.
         return "", ""
     return name, password

@@ -200,6 +200,14 @@ def test_a_program_sends_name_and_password(page: SecuredPage, run: Hmb) -> None:
     assert "log in on its page" in run("state", "--state-url", page.ports.urls["state"], exit_code=2).stderr
 
 
+@pytest.mark.parametrize("value", ["", "é", "Ym9i=", "/w==", "Ym9i"])
+def test_a_damaged_basic_header_is_refused(page: SecuredPage, value: str) -> None:
+    """The server answers 401 to a value that is no base64, no UTF-8, or has no colon after the user name."""
+    assert page.ports.ui is not None
+    cookie = page.ports.ui.token_cookie.partition(";")[0]
+    assert page.ask("GET", "/state", Cookie=cookie, Authorization=f"Basic {value}")[0] == 401
+
+
 def test_a_changed_password_ends_the_session(page: SecuredPage) -> None:
     _, dora, _ = page.log_in("dora", USERS["dora"])
     assert page.get(dora, "/state")[0] == 200

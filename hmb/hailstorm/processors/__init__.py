@@ -32,8 +32,8 @@ below C. The bolt takes the snapshot in five steps:
    merge(A, B).
 5. After the save, merge(A, B) becomes the only state of the bolt.
 
-The snapshot algorithm of the Hailstorm paper has two errors: paused spouts resume too early (see the module
-`hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
+A snapshot of the Hailstorm paper can have wrong contents for two reasons: paused spouts resume too early (see
+the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
 In the Hailstorm paper, a bolt can send wrong outputs. For example, a snapshot contains offsets 0 to 9 of the
 partition tags-0, and offsets 0 to 4 of tags-1. A bolt counts words. It receives "sun" from offset 5 of tags-1,
@@ -57,7 +57,7 @@ In three cases, the low water marks of the Hailstorm paper are not sufficient. H
 - A processor sends its low water mark even if it has no tuples to send. Otherwise, a receiver could wait for
   the mark forever, and the snapshot would never be complete.
 - A bolt saves its state when all offsets in its low water mark have reached or passed the offsets of the
-  snapshot. A mark can skip an offset. For example, a mark goes from 7 to 9 if offset 8 is a transaction marker.
+  snapshot. For example, the snapshot has the offsets (10, 20), and a mark goes from (10, 15) to (12, 20).
 - For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
   example, the spout of the partition tags-0 sends no offset for tags-1, so the bolt does not wait for one.
 

@@ -7,9 +7,9 @@ A snapshot is *complete* when every processor has saved its state. After a crash
 records after the newest complete snapshot. It never repeats the outputs for older records, so the sink can
 write these outputs.
 
-In its snapshots, a sink saves the outputs that it holds back. For example, a snapshot contains offsets 0 to 9,
-and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10, and do not send
-this output again. Without the snapshot, the output would be lost.
+In a snapshot at C, a sink saves the outputs below C that it still holds back. For example, a snapshot contains
+offsets 0 to 9, and the sink holds back the output for offset 9. After a crash, the bolts continue at offset 10,
+and do not send this output again. Without the snapshot, the output would be lost.
 
 In this example, a sink receives the outputs t and u, and then takes part in a snapshot at clock C. The output
 t is below C, and the output u is not. The rows show the events in order of time:

@@ -22,10 +22,10 @@ below K. When the sink starts from a snapshot at clock C, it compares K with C. 
 
 The sink compares clocks, and not epochs, because a new snapshot store begins with epoch 1 again.
 
-A target can lose outputs, for example because a user has deleted its file. To detect a loss, a transactional
-sink compares its snapshot with the target when the sink starts. For example, the sink wrote the outputs of
-offsets 0 to 9 before it saved the snapshot. If the target now has only the outputs of offsets 0 to 4, the sink
-refuses to start.
+A target can lose outputs, for example because a user has deleted its file. Suppose that a transactional sink
+wrote the outputs of offsets 0 to 9 before it saved a snapshot. The snapshot then contains the offset 10. When
+the sink starts, it compares this offset with the clock K in the target. If K is missing, or contains a lower
+offset, the sink refuses to start.
 """
 
 from __future__ import annotations

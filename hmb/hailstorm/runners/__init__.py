@@ -78,7 +78,8 @@ def start(
 ) -> Runner:
     """Start a topology, and return its runner. Use the runner in a `with` block.
 
-    - `store`: where to save snapshots. None means memory, or with `workers` a temporary directory.
+    - `store`: where to save snapshots. None means memory, or with `workers` a new temporary directory. A later
+      start does not find snapshots that were saved there.
     - `workers`: the number of worker processes. None means threads of this process.
     - `until`: with "end", the topology ends after the records that exist now.
     - `grace_period`: how long (s) records flow between two snapshots. None means one snapshot, at the end.

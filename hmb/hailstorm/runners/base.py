@@ -108,7 +108,7 @@ class Runner(ABC):
     def supervise(self) -> None:
         """Restart crashed processors. Restart a crashed negotiator, unless a HailstormError ended it.
 
-        After too many restarts without a new snapshot, the topology ends with an error.
+        After too many restarts of processors without a new snapshot, the topology ends with an error.
 
         Raises HailstormError if such an error ended the negotiator, for example because the snapshot store failed. The
         method first closes the runner.

@@ -50,8 +50,8 @@ REST_FACTOR = 4
 RECENT = 5
 KEPT = 8  # the feed keeps this number of changes
 MAX_LISTENERS = 16  # the greatest number of pages that listen to all feeds of a server at the same time
-# If the state does not change for this number of seconds, the feed sends an empty message to each page. If sending
-# fails, the page has disconnected.
+# If the feed has collected no new state for this number of seconds, it sends each page a comment, which browsers
+# ignore. If sending fails, the page has disconnected.
 ALIVE = 5.0
 
 
