@@ -59,7 +59,7 @@ html_theme_options = {
 default_role = "code"  # In docstrings, text in single backquotes is code.
 highlight_language = "none"
 smartquotes = False  # Options such as --listen keep their two hyphens.
-# Each color of these two styles has a contrast of at least 4.5 to its background.
+# In a11y-light and a11y-dark, each text color has a contrast ratio of at least 4.5:1 to the background.
 pygments_style = "a11y-light"
 pygments_dark_style = "a11y-dark"
 

@@ -119,8 +119,8 @@ def commit() -> Drawing:
 def bars(events: Sequence[LockEvent], about: str) -> Drawing:
     """Draw which locks one thread holds, and when.
 
-    The drawing shows the connection thread (a thread that serves one client) that has the most events. In an event,
-    a thread takes or releases a lock.
+    Each event in `events` means that a thread has taken or released a lock. The drawing shows only one connection
+    thread: the one with the most events. A connection thread serves one client.
 
     Each lock has a row, and each bar in the row shows when the thread holds the lock. The rows are in the same
     order as in the table of `locks.md`. `about` describes the drawing in one sentence.

@@ -23,7 +23,7 @@ TOPICS = ("weather-0", "alerts-0")
 
 
 def of_log(variables: Locals) -> str:
-    """Return the name of the log `variables["self"]` as a title, or "" if the name is not in TOPICS."""
+    """Return the name of the log whose method was called, or "" if TOPICS does not contain this name."""
     name: str = variables["self"].directory.name
     return name if name in TOPICS else ""
 
@@ -113,7 +113,7 @@ def readers() -> Drawing:
 
 
 def labels_of(batch: Batch) -> list[str]:
-    """Return each record's value, or COMMIT or ABORT if it ends a transaction."""
+    """Return each record's value. For a record that ends a transaction, return "COMMIT" or "ABORT"."""
     if batch.is_control:
         return [control_type(record).name for record in batch.records()]
     return [(record.value or b"").decode() for record in batch.records()]

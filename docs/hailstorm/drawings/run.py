@@ -67,8 +67,8 @@ def progress() -> Drawing:
     """Draw three curves, which show the progress of a simulated run with two crashes.
 
     - The first curve shows how many records the spouts have read from the input topic.
-    - The second curve shows how many records the slowest bolt has finished. Bolts process the records that the
-      spouts read. A bolt's number of finished records comes from its low water mark.
+    - The second curve shows how many records the slowest bolt (a processing step) has finished. A bolt's low water
+      mark contains one offset for each partition, and the curve shows the sum of these offsets.
     - The third curve shows how many records the newest complete snapshot includes. After a crash, the spouts
       continue with the next records after the snapshot.
     """

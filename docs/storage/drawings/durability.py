@@ -106,7 +106,7 @@ def group_commit() -> Drawing:
 def begin_of(lane: int, sync: int) -> float:
     """Return the x coordinate of the moment at which a producer appends its batch.
 
-    `lane` is the row of the producer in the drawing. `sync` is the number of the sync that covers the batch.
+    `lane` is the row of the producer in the drawing. `sync` is the number of the sync that writes the batch to disk.
     """
     if not sync:
         return LEFT + 6

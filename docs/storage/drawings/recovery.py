@@ -34,7 +34,7 @@ class Facts(NamedTuple):
 
 
 def facts() -> Facts:
-    """Write a log, damage two of its batches, and open the log again."""
+    """Return the content of a log with two damaged batches, before and after HMB repairs the log."""
     config = LogConfig()
     with small_log(config) as log:
         for number in range(BATCHES):

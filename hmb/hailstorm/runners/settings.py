@@ -33,9 +33,11 @@ class RunSettings:
     restart_pause       how long a runner waits before it starts a crashed processor again
     start_timeout       how long a processor may take to register for a new epoch before its worker is replaced
     max_restarts        the largest number of restarts since the last complete snapshot; None: no limit
-    allow_expired       if retention has deleted records before the first start, a spout with offset="earliest"
-                        begins at the oldest remaining record (True), or raises TopologyError (False)
+    allow_expired       whether a spout may start even if retention has already deleted its first records
     security            settings for TLS and SASL, for example {"security.protocol": "SSL"}
+
+    Suppose that retention has deleted records before the first start. If `allow_expired` is True, a spout with
+    offset="earliest" begins at the oldest remaining record. If it is False, the topology raises TopologyError.
 
     Workers get the settings in `security` through a pipe, so no other process can read them.
 

@@ -24,7 +24,7 @@ Down-conversion decompresses batches, so a few kilobytes can become gigabytes. T
 
 - A response contains at most BATCH_SIZE bytes (1 MiB) of converted messages from one batch. If the batch
   contains more messages, the response ends, and the client's next Fetch request asks for the remaining
-  messages. Only the first message of a response can be larger than BATCH_SIZE.
+  messages. A converted message can be larger than BATCH_SIZE only as the first message of a response.
 
 The limit in a Fetch request applies to the converted messages, not to the batches in the log. For example, a client of
 Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB. The response contains all

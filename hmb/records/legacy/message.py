@@ -87,8 +87,8 @@ class Message(_Header):
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
         """Decode the header of the message at `position`.
 
-        The key and the value can be missing in the buffer. Raises CORRUPT_MESSAGE if the header is incomplete, or
-        contains a wrong magic or a wrong size.
+        The key and the value can be missing in the buffer. Raises CORRUPT_MESSAGE if the header is incomplete, its
+        magic is not 0 or 1, or its message size is too small.
         """
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:

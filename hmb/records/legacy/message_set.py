@@ -157,7 +157,7 @@ def assign_offsets(
 
     Raises KafkaError with one of these codes:
 
-    - CORRUPT_MESSAGE: a size or a CRC is wrong.
+    - CORRUPT_MESSAGE: a size, a CRC or the magic of the set is wrong, or a wrapper cannot be decompressed.
     - MESSAGE_TOO_LARGE: all wrappers of the set together decompress to more than `limit` bytes.
     - INVALID_RECORD, INVALID_TIMESTAMP or UNSUPPORTED_COMPRESSION_TYPE: the set breaks a rule for producers. For
       example, a wrapper contains a wrapper.
@@ -274,7 +274,7 @@ def _content(wrapper: Message, limit: int) -> memoryview:
 
     Raises KafkaError in these cases:
 
-    - The codec of the wrapper is zstd.
+    - The codec of the wrapper is zstd or unknown.
     - The timestamp type of the wrapper is log append time.
     - The message set is empty or damaged.
     - The message set has more than `limit` bytes after decompression.

@@ -7,9 +7,9 @@ failure, or because a slow worker seems to be dead. Spark can start a second run
 Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
 If Spark runs the task again, the new run reads the note first.
 
-The *note* of a task is a committed offset of a consumer group. After batch 7, the task commits the next number,
-offset 8. The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task
-use the same transactional id and group id:
+The *note* of a task is a committed offset of a consumer group. With the rows of batch 7, the task commits the
+next number, offset 8. The offset belongs to partition 0 of the first topic to which the task writes. All runs
+of the task use the same transactional id and group id:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
@@ -34,9 +34,9 @@ then writes its rows and a new note in one transaction.
 Limits:
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
   another task after a `repartition()` without columns, or if the number of tasks changes.
-- Together with its rows, a task commits an offset, the *note*, with a checksum of the rows. If the task runs
-  again with other rows, it fails, so that no row is lost without an error. For example, a query with `rand()`
-  fails if it repeats a batch that has a note.
+- Together with its rows, a task commits an offset, the *note*, with a checksum of the rows. The checksum does
+  not depend on the order of the rows. If the task runs again with other rows, it fails, so that no row is lost
+  without an error. For example, a query with `rand()` fails if it repeats a batch that has a note.
 - With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
   The old rows remain in the topic, so each row is written at least once.

@@ -1,8 +1,8 @@
 """Limits the threads that decode batches, and checks the CRC of stored batches before the decoding.
 
-A broker usually stores and sends batches without reading their records. It reads records only in the four cases
-of the next table. Decompressed records can need much memory, so only a few threads may read records at the same
-time. Each of the semaphores PREPARING, SEARCHING and CONVERTING admits two threads:
+A broker usually stores and sends batches without reading their records. It must read the records in the four
+cases of the next table. Decompressed records can need much memory, so only a few threads may read records at
+the same time. Each of the semaphores PREPARING, SEARCHING and CONVERTING admits two threads:
     case                                             threads limited by       CRC checked by
     check produced records, or change their codec    PREPARING                validation.py, before the append
     search for a timestamp (ListOffsets)             SEARCHING                the class `DamageReports`
