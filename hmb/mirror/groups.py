@@ -53,7 +53,7 @@ class OffsetTranslator:
         self._counted: dict[tuple[TopicPartition, int], int] = {}
 
     def translate(self, partition: MirroredPartition, offset: int) -> int:
-        """Return the offset at the target that corresponds to the source offset `offset`."""
+        """Return the offset at the target for a group that has committed `offset` at the source."""
         gap = partition.translation.gap_at(offset)
         if gap is None or offset - gap.source > MAX_COUNTED_OFFSETS:
             return partition.translation.translate(offset)

@@ -139,7 +139,7 @@ class LastBatch(NamedTuple):
     """The last batch of a producer. It contains the producer's last sequence number, so compaction must keep it.
 
     `last_offset` is the offset of the batch's last record. It is -1 if the producer has written no batch with its
-    newest epoch. Compaction then keeps the transaction markers with this epoch.
+    newest epoch. Compaction then keeps the batch of each transaction marker with this epoch.
     """
 
     last_offset: int

@@ -8,8 +8,9 @@ HMB writes checksums of each state file into an extra file, the manifest. Before
 file, it writes the checksums of the old and of the new content into the manifest. After a crash, the state file
 has one of these two contents.
 
-When the broker starts, it computes the checksum of each state file that the manifest lists. If the checksum is
-not in the manifest, another process has changed the file, or the file is damaged.
+Before the broker uses a state file that the manifest lists, it computes the checksum of the file. If the
+checksum is not in the manifest, another process has changed the file, or the file is damaged. (In
+`partition.metadata`, the broker compares only the topic id.)
 
 The broker does not use a damaged state file. The consequence depends on the file, for example:
 - Recovery points: the broker logs an error, and starts without them.
