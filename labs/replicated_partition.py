@@ -61,7 +61,7 @@ class Snapshot:
 
 @dataclass
 class ReplicatedPartition:
-    """A partition with several replicas. `acks` says when a record is acknowledged: "0", "1" or "all"."""
+    """A partition with several replicas. `acks` is the setting of the producers: "0", "1" or "all"."""
 
     rules: Rules
     acks: str

@@ -9,7 +9,7 @@ For example, a page can show `group.consumer.heartbeat.interval.ms` in two lines
     group.consumer.
     heartbeat.interval.ms
 
-Another extension of Sphinx can allow line breaks in shorter code: it adds the CSS class `divided` to the code.
+In code with the CSS class `divided`, this module allows line breaks in words of any length.
 """
 
 from __future__ import annotations

@@ -64,12 +64,12 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Return the lines with four spaces before each line of a table whose columns are separated by spaces.
+    """Return a copy of `lines` in which each table is indented by four spaces.
 
-    A page shows an indented table as literal text. Without the indentation, the page would show only one space
-    between two columns.
+    In a table, two or more spaces separate the columns. The page shows all spaces of an indented table. Without the
+    indentation, the page would show only one space between two columns.
 
-    The function does not indent lists, because an indented list would become literal text.
+    The function does not indent lists.
     """
     paragraphs: list[list[str]] = [[]]
     for line in lines:

@@ -96,9 +96,9 @@ class Sequence:
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 
     def end_wait(self, lane: str) -> None:
-        """End the bar that `begin_wait` has begun on a lane. The bar ends at the newest row.
+        """End the wait of the participant `lane` at the newest row of the drawing.
 
-        If no bar has begun on this lane, do nothing.
+        The drawing shows the wait as a bar. If no wait has begun, do nothing.
         """
         number = self._numbers[lane]
         if number in self._open:

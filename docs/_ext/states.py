@@ -1,6 +1,6 @@
 """The directive `states` shows a picture of a state machine, drawn from the table that the code uses.
 
-For example, a page shows the states of a consumer group:
+To show the states of a consumer group, a page contains these lines:
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 

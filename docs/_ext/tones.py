@@ -1,4 +1,4 @@
-"""The colors of drawings: for each tone (see drawing.py), the color of edges and the color of areas.
+"""Defines the colors of drawings. A name such as "blue" has a color for edges and a color for areas.
 
 A page of the website contains these colors as CSS variables, so that the browser chooses the colors of the reader's
 theme. A book for an e-reader has no such variables, and always uses the colors for a light page.

@@ -68,9 +68,10 @@ class Watched(NamedTuple):
 class Event(NamedTuple):
     """The beginning or the end of a recorded call of a function.
 
-    The field `watched` describes the called function. In `watched`, the fields `lane`, `caller` and `text` can be
-    texts, or functions that make a text from the local variables of the call. The fields of an `Event` always
-    contain the texts.
+    The field `watched` describes the called function.
+
+    The fields `lane`, `caller` and `text` contain texts. If the field of `watched` with the same name is a
+    function, `traced` calls this function with the local variables of the recorded call to make the text.
     """
 
     moment: float  # seconds since a moment that is the same for all events
@@ -126,17 +127,13 @@ def wait_for_calls(events: Sequence[Event], function: Callable[..., Any], count:
 
 
 def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
-    """Add an arrow to the drawing for each recorded call.
+    """Add an arrow for each recorded call, from the lane of the caller to the lane of the called function.
 
-    Each participant of the drawing, for example a broker, has a vertical line, its lane. The arrow of a call ends
-    at the lane of the called function.
+    A lane is the vertical line of a participant, for example of a broker. If the caller and the called function
+    have the same lane, the drawing shows the text of the call on this lane, without an arrow.
 
-    The arrow begins at one of three lanes:
-    - If another recorded function makes the call, the arrow begins at the lane of that function.
-    - Otherwise, the arrow begins at the lane `event.caller`, for example "producer".
-    - If `event.caller` is empty, the arrow begins at the lane of the recorded function that the thread called first.
-
-    If an arrow would begin and end at the same lane, the drawing shows the text of the call on this lane instead.
+    If no recorded function makes the call, the arrow begins at the lane `event.caller`, for example "producer".
+    If `event.caller` is empty, the arrow begins at the `lane` of the thread's first event.
     """
     threads: dict[str, _Thread] = {}
     for event in events:
@@ -157,13 +154,10 @@ def add_calls(sequence: sequences.Sequence, events: Sequence[Event]) -> None:
 class _Thread(NamedTuple):
     """A thread whose calls the drawing shows.
 
-    Each participant of the drawing, for example a broker, has a vertical line, its lane. Each recorded function
-    belongs to a participant.
+    The list `lanes` is a call stack of the recorded functions that the thread is executing. For each function, it
+    contains the name of the function's participant, for example "broker". The newest call is at the end.
 
-    The list `lanes` contains one lane for each recorded function that the thread is executing. A call adds the lane
-    of the called function at the end of the list. The return from the function removes this lane.
-
-    `home` is the lane of the first recorded function that the thread called.
+    `home` is the name of the participant to which the first recorded function of the thread belongs.
     """
 
     home: str

@@ -200,7 +200,7 @@ def _check_options(options: Mapping[str, str]) -> None:
     for name in options:
         if name.lower().startswith(CHOSEN) or name.lower() == "includeheaders":
             raise OptionError(
-                f"option {name!r} cannot be set, because a load always reads each record once, with its headers"
+                f"option {name!r} cannot be set: a load itself selects the records, and always reads the headers"
             )
 
 

@@ -81,7 +81,7 @@ SCHEMA = [
     StructField("headers", ArrayType(HEADER)),
 ]
 LOST = (ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-FETCH_BYTES = 8 * 1024 * 1024  # The size limit of a fetch limits a worker's memory. Larger fetches are not faster.
+FETCH_BYTES = 8 * 1024 * 1024  # The limit of a fetch also bounds a worker's memory. Larger fetches are not faster.
 POLL_TIMEOUT = 1.0  # seconds
 
 

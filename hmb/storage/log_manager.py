@@ -110,7 +110,7 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
-        self._is_closed = False  # True after `close`; to set it, a thread must hold `_lock` and `_checkpoint_lock`
+        self._is_closed = False  # True: another broker may use the directory. To set it, a thread must hold both locks.
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:

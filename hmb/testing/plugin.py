@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--hmb-keep",
         action="store_true",
-        help="keep the broker's data directory and the topics of the tests; at the end, pytest prints the directory",
+        help="keep the topics of the tests and the broker's data directory; at the end, pytest prints its path",
     )
     group.addoption(
         "--hmb-ui",

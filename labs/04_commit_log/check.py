@@ -17,7 +17,7 @@ def frame(record):
 
 
 def filled(answer, folder, records):
-    """Return a new log in `folder` to which `records` were appended."""
+    """Return a new log that contains the given records. The log's file is in `folder`."""
     log = answer.Log(folder)
     for record in records:
         log.append(record)

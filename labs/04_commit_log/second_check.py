@@ -70,7 +70,7 @@ def test_entries(answer, rng):
 
 
 def test_few_reads(answer, rng):
-    """With 10,000 records and an interval of 10, `find` reads at most 12 entries, and at most 10 records."""
+    """If 10,000 records have 1,000 index entries, `find` reads at most 12 entries and at most 10 records."""
     now, timestamps = 0, []
     for _ in range(10_000):
         now += rng.randrange(10)

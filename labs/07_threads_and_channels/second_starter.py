@@ -30,8 +30,8 @@ class Requests:
             return self.requests.pop(0)
 
     def done(self, connection):
-        """Record that a handler has handled the request that `take` returned for this connection.
+        """Mark the request that `take` returned for this connection as handled.
 
         Before this call, `take` returns no other request of the connection. After this call, `take` can return
-        the connection's next request.
+        the next request of the connection.
         """

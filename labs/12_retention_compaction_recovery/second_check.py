@@ -96,10 +96,10 @@ def test_a_small_map(answer, rng):
 
 
 def test_the_clean_part(answer, rng):
-    """In its map, `clean` stores only the offsets of records at or after the offset `checkpoint`.
+    """`clean` removes old records from the whole log, including the part below the offset `checkpoint`.
 
-    `clean` removes records from the whole log, including the part below `checkpoint`. It removes a record if the
-    map contains a greater offset for the same key.
+    To find old records, `clean` stores the last offset of each key in a map. It reads these offsets only from
+    records at or above `checkpoint`. A record is old if the map contains a greater offset for the record's key.
     """
     log = [(0, b"a", b"1"), (1, b"b", b"1"), (2, b"c", b"1"), (3, b"a", b"2"), (4, b"b", b"2")]
     for checkpoint, size in ((3, 2), (3, 1), (4, 5), (5, 5)):

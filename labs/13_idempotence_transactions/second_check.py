@@ -171,10 +171,11 @@ def test_a_restart(answer):
 
 
 def attempt(answer, world, outcomes):
-    """Run a transaction for each item of `outcomes`, and repeat it after a crash with a new coordinator.
+    """Run a transaction for each item of `outcomes`. After a crash, start a new coordinator and try again.
 
-    Return a list of tuples (epoch, added partitions, expected outcome): one for each transaction that has begun. If
-    a crash interrupts a transaction that should commit, it may commit or abort. The expected outcome is then None.
+    Return a tuple (epoch, added partitions, expected outcome) for each transaction that has begun, as a list. If a
+    crash interrupts a transaction that should commit, commit and abort are both allowed. The expected outcome is
+    then None.
     """
     done, coordinator = [], world.coordinator(answer)
     for outcome in outcomes:

@@ -5,10 +5,10 @@ Complete `second.py`, and check it with `hmb lab check 14 --second`.
 
 
 def greatest(count):
-    """Return a pair: the empty tuple, and a function that merges two tuples of numbers.
+    """Return the pair `((), merge)`. The function `merge` merges two tuples of numbers into one tuple.
 
-    The function returns a tuple with the `count` greatest numbers of the two tuples, in descending order. For
-    example, if `count` is 2, it merges `(7, 5)` and `(7,)` to `(7, 7)`.
+    The merged tuple contains the `count` greatest numbers of the two tuples, in descending order. For example, if
+    `count` is 2, `merge((7, 5), (7,))` returns `(7, 7)`.
     """
     return (), lambda a, b: a + b
 

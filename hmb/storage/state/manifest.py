@@ -162,7 +162,7 @@ class Manifest:
         if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
             LOGGER.error("%s is damaged; the broker ignores the manifest, and accepts all files as they are", self.path)
             return False
-        if torn:  # A power cut has interrupted the write of the last lines. The lines before them are valid.
+        if torn:  # A power cut interrupted the write of these lines, before the broker changed the files.
             LOGGER.warning("%s: the last lines are incomplete, so the broker ignores these lines", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
