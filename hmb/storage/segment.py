@@ -91,8 +91,8 @@ class Segment:
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        # A thread holds this lock while it rebuilds the offset index and the time index. During the rebuild, the thread
-        # takes no lock of the log.
+        # A thread holds this lock while it rebuilds the offset index and the time index. It takes no other lock then,
+        # except NAMES_LOCK.
         self.rebuilding = threading.Lock()
         self.changes = ExternalChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
