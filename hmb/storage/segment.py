@@ -85,15 +85,13 @@ class Segment:
         # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
         # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
-        self.producer_batch_positions: list[int] | None = None  # the result of `ProducerBatches`; None if unknown
+        self.producer_batch_positions: list[int] | None = None  # positions of the batches of producers, if known
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        # A thread holds this lock while it rebuilds the offset index and the time index. It takes no other lock then,
-        # except NAMES_LOCK.
-        self.rebuilding = threading.Lock()
+        self.rebuilding = threading.Lock()  # held while a thread rebuilds the offset index and the time index
         self.changes = ExternalChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 
