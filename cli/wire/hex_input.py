@@ -114,7 +114,7 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
             continue
         offset, data = (found[0], found[1]) if found else (int(line, 16), b"")
         if is_repeated:
-            _repeat(piece, row, offset - base, number)
+            _repeat(piece, row, base, offset, number)
         elif offset == 0 and piece:
             yield bytes(piece)
             piece, base = bytearray(), 0
@@ -126,13 +126,14 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
     yield bytes(piece)
 
 
-def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
-    """Append `row` to the piece again and again until the piece has `end` bytes.
+def _repeat(piece: bytearray, row: bytes, base: int, offset: int, number: int) -> None:
+    """Append `row` to the piece again and again until the piece ends at `offset`. The piece begins at `base`.
 
     In a dump, one line `*` stands for all following rows that are equal to the row before it.
     """
+    end = offset - base
     if not row or not len(piece) <= end <= MAX_REPEATED:
-        raise HexError(f"line {number}: the rows that the line `*` stands for cannot end at the offset of this line")
+        raise HexError(f"line {number}: the rows that the line `*` stands for cannot end at offset {offset:x}")
     while len(piece) < end:
         piece += row[: end - len(piece)]
 

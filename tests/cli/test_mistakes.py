@@ -55,7 +55,8 @@ def test_without_a_broker(run: Hmb, arguments: list[str], stdin: str, exit_code:
 )
 def test_an_illegal_name_of_a_topic_is_a_usage_error_without_a_broker(run: Hmb, command: list[str], name: str) -> None:
     result = run(*command, name, "-b", NOBODY, exit_code=2)
-    assert f"{name!r} is not a topic name; a topic name consists of 1 to 249" in " ".join(result.stderr.split())
+    rule = "a topic name consists of 1 to 249 letters, digits, '.', '_' or '-', and must not be '.' or '..'"
+    assert f"{name!r} is not a topic name; {rule}" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

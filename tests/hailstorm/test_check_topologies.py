@@ -266,5 +266,6 @@ def test_an_event_time_that_is_no_number_is_named() -> None:
 
 
 def test_a_function_that_needs_arguments_is_no_topology() -> None:
-    with pytest.raises(TopologyError, match="json:dumps is a function that needs arguments: use the name of"):
+    message = "json:dumps is a function that needs arguments: use the name of a Topology"
+    with pytest.raises(TopologyError, match=message):
         load_topology("json:dumps")

@@ -90,7 +90,8 @@ def test_a_replica_assignment_of_the_user(run: Hmb, servers: str) -> None:
     run(*create, "--replica-assignment", "0,0,0")
     described = json.loads(run("topics", "describe", "placed", "--json", "-b", servers).stdout)
     assert [it["replicas"] for it in described["partitions"]] == [[0], [0], [0]]
-    assert "leave out --" in run(*create, "--replica-assignment", "0", "--partitions", "1", exit_code=2).stderr
+    message = "leave out --partitions and --replication-factor"
+    assert message in run(*create, "--replica-assignment", "0", "--partitions", "1", exit_code=2).stderr
     assert "write the brokers of each" in run(*create, "--replica-assignment", "0;1", exit_code=2).stderr
 
 

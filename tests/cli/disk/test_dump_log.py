@@ -70,7 +70,7 @@ def test_damage_is_named_and_ends_with_5(run: Hmb, log: Path) -> None:
     log.write_bytes(data + bytes(70))
     result = run("dump-log", str(log), exit_code=5)
     assert "isvalid: false" in result.stdout and "damaged" not in result.stdout
-    assert f"hmb: {log}: damaged at position {SIZE}: the CRC is" in result.stderr
+    assert f"hmb: {log}: damaged at position {SIZE}: the stored CRC is" in result.stderr
     assert f"hmb: {log}: damaged at position {4 * SIZE}: " in result.stderr
     assert result.stderr.splitlines()[-1] == "hmb: damage found in 2 places"
     entries = [json.loads(line) for line in run("dump-log", str(log), "--json", exit_code=5).stdout.splitlines()]

@@ -152,7 +152,10 @@ def test_remove_asks_first(run: Hmb, admin: list[str]) -> None:
         (["add", "--producer", *ALICE, "--topic", "t", "--group", "g"], "--producer cannot be combined with --group"),
         (["add", "--consumer", *ALICE, "--topic", "t"], "--consumer needs --group"),
         (["add", "--consumer", *ALICE, "--topic", "t", "--group", "g", "--cluster"], "combined with --cluster"),
-        (["add", "--producer", *ALICE, "--topic", "t", "--operation", "read"], "--producer cannot be combined"),
+        (
+            ["add", "--producer", *ALICE, "--topic", "t", "--operation", "read"],
+            "--producer cannot be combined with --operation",
+        ),
         (["remove", "--force"], "a resource is required"),
         (["remove", "--force", "--producer", "--topic", "t"], "--producer needs --allow-principal"),
     ],

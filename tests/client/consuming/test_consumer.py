@@ -102,7 +102,7 @@ def test_an_offset_that_does_not_exist_is_an_error_also_if_reading_ends_at_the_e
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"until": "bogus"}, "until must be \"end\", None, .* or an offset of 0 or more, not 'bogus'"),
+        ({"until": "bogus"}, r"until must be \"end\", None, AtTime\(...\) or an offset of 0 or more, not 'bogus'"),
         ({"offset": "middle"}, "an offset must be .*, not 'middle'"),
         ({"offset": 1.5}, "an offset must be .*, not 1.5"),
         ({"offset": True}, "an offset must be .*, not True"),

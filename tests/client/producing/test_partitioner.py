@@ -55,5 +55,6 @@ def test_a_function_is_a_partitioner() -> None:
 
 
 def test_an_unknown_partitioner_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be one of murmur2, hash, random or a function, not 'sticky'"):
+    message = "partitioner must be one of murmur2, hash, random or a function, not 'sticky'"
+    with pytest.raises(ValueError, match=message):
         partitioner_of("sticky")

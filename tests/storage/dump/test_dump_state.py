@@ -81,7 +81,7 @@ def test_json(tmp_path: Path) -> None:
         (OFFSETS, b"0\n1\n" + b"t" * 5000, 4, "no line of a"),
         (OFFSETS, bytes(500), 0, "no line of a"),
         (EPOCHS, b"0\n2\n5 10\n4 20\n", 9, "the epoch must be greater than 5, and the offset must be at least 10"),
-        (EPOCHS, b"0\n2\n5 10\n6 9\n", 9, "the offset must be at least 10"),
+        (EPOCHS, b"0\n2\n5 10\n6 9\n", 9, "the epoch must be greater than 5, and the offset must be at least 10"),
         ("partition.metadata", b"version: 0\n", 0, "the file has no topic_id"),
         ("partition.metadata", b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", 0, "the version should be 0"),
         ("partition.metadata", b"version: 0\ntopic_id: short", 11, "is not a topic id"),

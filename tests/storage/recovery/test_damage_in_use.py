@@ -158,12 +158,14 @@ def test_transactions_stay_as_they_are_in_a_repaired_segment(data: DataDirectory
 def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     reads = RepeatedReads()
     assert not any(reads.is_due(offset) for offset in range(1_000))
-    assert [reads.is_due(5_000) for _ in range(15)].count(True) == 3  # The 2nd, 4th and 8th reads are due.
+    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # The 2nd, 4th, 8th and 16th reads are due.
+    assert [reads.is_due(6_000) for _ in range(15)].count(True) == 3
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
-    # `reads` counts the reads of 64 offsets only, and has deleted the count of offset 5000. So the next read at this
-    # offset is the first one again. If the count still existed, this would be the 16th read, which is due.
+    # `reads` counts the reads of 64 offsets only, and has deleted the counts of the offsets 5000 and 6000. So the next
+    # read at each of them is the first one again. With the old count, the read at 6000 would be the 16th, which is due.
     assert not reads.is_due(5_000)
+    assert not reads.is_due(6_000)
 
 
 # -- damage to indexes
