@@ -69,7 +69,7 @@ def indent_columns(lines: list[str]) -> list[str]:
     In a table, two or more spaces separate the columns. The page shows all spaces of an indented table. Without the
     indentation, the page would show only one space between two columns.
 
-    The function does not indent lists.
+    The function does not indent lists, because the page would show an indented list as literal text.
     """
     paragraphs: list[list[str]] = [[]]
     for line in lines:

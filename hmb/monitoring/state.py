@@ -23,7 +23,9 @@ class SegmentInfo:
     bytes: int  # size of the .log file
     offset_index_entries: int
     time_index_entries: int
-    batches: int | None  # None if the number is unknown, because the segment existed before the broker started
+    # None if the number is unknown: the segment existed before the broker started, and no rebuild of the indexes has
+    # counted its batches.
+    batches: int | None
     first_timestamp: int | None  # greatest timestamp of the first batch; None if the segment has no batch
     max_timestamp: int | None
     is_active: bool  # whether the log appends to this segment

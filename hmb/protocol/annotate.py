@@ -85,7 +85,7 @@ def annotate_response(response: type[Response], version: int, buffer: memoryview
 
 def _size(buffer: memoryview) -> Walk:
     if len(buffer) < SIZE:
-        raise ProtocolError(f"the field 'size' needs {SIZE} bytes, but only {len(buffer)} bytes are available")
+        raise ProtocolError(f"the bytes end inside the field 'size', after {len(buffer)} of {SIZE} bytes")
     yield Line(0, buffer[:SIZE], "size", p.INT32.decode(buffer, 0)[0], "int32")
     return SIZE
 

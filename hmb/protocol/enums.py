@@ -287,6 +287,6 @@ QUOTA_KEYS = {
 class QuotaMatch(IntEnum):
     """How a DescribeClientQuotas request selects quotas by their user, client-id or IP address (KIP-546)."""
 
-    EXACT = 0  # the quota of the entity with the given name
-    DEFAULT = 1  # only the default quota, which applies to all entities without a quota of their own
-    SPECIFIED = 2  # the quotas of all entities, and also the default quota
+    EXACT = 0  # the quotas of the entity with the given name
+    DEFAULT = 1  # only the default quotas, which apply to all entities without quotas of their own
+    SPECIFIED = 2  # the quotas of all entities, and also the default quotas

@@ -144,13 +144,15 @@ def decode_records(
             if header_count:
                 headers, position = decode_headers(data, position, header_count)
             if position != end or end > len(data):
-                raise invalid_record(f"the record at {start} of its batch claims {length} bytes and does not fill them")
+                why = f"claims {length} bytes and does not fill them"
+                raise invalid_record(f"the uncompressed record at byte {start} {why}")
             timestamp = base_timestamp + timestamp_delta if log_append_time is None else log_append_time
             if not (0 <= offset_delta <= last_offset_delta and -INT64_MAX <= timestamp <= INT64_MAX):
-                raise invalid_record(f"the record at {start} of its batch has an offset or a timestamp outside of it")
+                why = "has an offset or a timestamp outside of its batch"
+                raise invalid_record(f"the uncompressed record at byte {start} {why}")
             yield Record(base_offset + offset_delta, timestamp, key, value, headers, timestamp_type)
     except (IndexError, VarintError, UnicodeDecodeError) as error:
-        raise invalid_record(f"the record at {start} of its batch cannot be read: {error}") from error
+        raise invalid_record(f"the uncompressed record at byte {start} cannot be read: {error}") from error
     if position != len(data):
         raise invalid_record(f"{len(data) - position} bytes are left after the {count} records of the batch")
 

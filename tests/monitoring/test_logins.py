@@ -54,6 +54,12 @@ class SecuredPage(NamedTuple):
         assert self.ports.ui is not None
         return self.ports.ui.token
 
+    @property
+    def cookie(self) -> str:
+        """The cookie that contains the token."""
+        assert self.ports.ui is not None
+        return self.ports.ui.token_cookie.partition(";")[0]
+
     def ask(
         self, method: str, path: str, body: str | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
@@ -69,12 +75,10 @@ class SecuredPage(NamedTuple):
 
     def log_in(self, user: str, password: str) -> tuple[int, str, bytes]:
         """Send the form of the login. Return the status, the cookies for later requests, and the page."""
-        assert self.ports.ui is not None
-        cookie = self.ports.ui.token_cookie.partition(";")[0]
         form = urlencode({"user": user, "password": password})
-        status, headers, body = self.ask("POST", "/login", form, Cookie=cookie)
+        status, headers, body = self.ask("POST", "/login", form, Cookie=self.cookie)
         session = headers.get("Set-Cookie", "").partition(";")[0]
-        return status, f"{cookie}; {session}", body
+        return status, f"{self.cookie}; {session}", body
 
     def get(self, cookies: str, path: str) -> tuple[int, Any]:
         status, _, body = self.ask("GET", path, Cookie=cookies)
@@ -131,12 +135,11 @@ def test_the_link_alone_opens_only_the_form(page: SecuredPage) -> None:
 
 def test_a_form_of_another_site_is_refused(page: SecuredPage) -> None:
     assert page.ports.ui is not None
-    cookie = page.ports.ui.token_cookie.partition(";")[0]
     form = urlencode({"user": "bob", "password": USERS["bob"]})
     for headers in ({"Origin": "http://attacker.example"}, {"Origin": "null"}, {"Host": "attacker.example"}):
-        status, answer, _ = page.ask("POST", "/login", form, Cookie=cookie, **headers)
+        status, answer, _ = page.ask("POST", "/login", form, Cookie=page.cookie, **headers)
         assert status == HTTPStatus.FORBIDDEN and "Set-Cookie" not in answer
-    assert page.ask("POST", "/login", form, Cookie=cookie, Origin=page.ports.ui.url)[0] == HTTPStatus.SEE_OTHER
+    assert page.ask("POST", "/login", form, Cookie=page.cookie, Origin=page.ports.ui.url)[0] == HTTPStatus.SEE_OTHER
 
 
 def test_a_user_sees_what_the_acls_permit(page: SecuredPage) -> None:
@@ -203,9 +206,7 @@ def test_a_program_sends_name_and_password(page: SecuredPage, run: Hmb) -> None:
 @pytest.mark.parametrize("value", ["", "é", "Ym9i=", "/w==", "Ym9i"])
 def test_a_damaged_basic_header_is_refused(page: SecuredPage, value: str) -> None:
     """The server answers 401 to a value that is no base64, no UTF-8, or has no colon after the user name."""
-    assert page.ports.ui is not None
-    cookie = page.ports.ui.token_cookie.partition(";")[0]
-    assert page.ask("GET", "/state", Cookie=cookie, Authorization=f"Basic {value}")[0] == 401
+    assert page.ask("GET", "/state", Cookie=page.cookie, Authorization=f"Basic {value}")[0] == 401
 
 
 def test_a_changed_password_ends_the_session(page: SecuredPage) -> None:

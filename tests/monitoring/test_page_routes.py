@@ -195,7 +195,7 @@ def test_a_damaged_batch_is_named(served: tuple[BrokerServer, MonitoringPorts]) 
     data = bytearray(path.read_bytes())
     data[100] ^= 1
     path.write_bytes(data)
-    assert "but the CRC of the bytes is" in batch_view(log, 0, 0)["damage"]
+    assert ", but the bytes have the CRC " in batch_view(log, 0, 0)["damage"]
 
 
 # -- the feed

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from hmb.hailstorm.master import MasterPhase, MasterState
 
-# The time limit for the registration of processors begins at `start_timeout`, and doubles each time that it passes. It
-# grows to at most LONGEST_LIMIT seconds. If `start_timeout` is longer, the limit is always `start_timeout`.
-LONGEST_LIMIT = 60.0
+LONGEST_LIMIT = 60.0  # seconds; `StartDeadline` doubles its time limit up to this length
 
 
 class StartDeadline:

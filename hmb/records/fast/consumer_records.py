@@ -33,8 +33,8 @@ from hmb.records.reading import Batch
 from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
-# The greatest offset delta, in zigzag form, whose varint has three bytes. The fast decoder reads at most three bytes of
-# an offset delta. If a varint has four bytes, the decoder computes a number above this limit, and raises NotPlainError.
+# The greatest number in zigzag form whose varint has three bytes. The fast decoder reads at most three bytes of an
+# offset delta. If a varint has four bytes, the decoder computes a number above this limit, and raises NotPlainError.
 MAX_PLAIN_DELTA = (1 << 21) - 1
 
 AddRecord = Callable[[ConsumerRecord], None]

@@ -77,7 +77,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
                 and OLDEST <= base_timestamp + time_delta <= INT64_MAX
             ):
                 why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
-                raise invalid_record(f"the record at byte {start} of its batch {why}")
+                raise invalid_record(f"the uncompressed record at byte {start} {why}")
             is_tombstone = data[position] & SIGN_BIT != 0  # A negative length means no value.
             fields = start, end, base_offset + delta, time_delta, key_start, key_size, position, is_tombstone
             yield new(RawRecord, fields)
@@ -98,6 +98,6 @@ def _position_of(number: int, data: bytes) -> int:
     for _ in range(number):
         length, start = read_varint(data, position)
         if length < 0:
-            raise VarintError(f"the record at byte {position} of its batch has the negative length {length}")
+            raise VarintError(f"the uncompressed record at byte {position} has the negative length {length}")
         position = start + length
     return position

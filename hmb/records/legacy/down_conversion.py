@@ -100,7 +100,7 @@ class DownConversion:
         - Another KafkaError: a batch cannot be decoded, or is larger than `limit`.
         """
         self.size = 0  # bytes of all messages; 0 if the client gets no message
-        self.memory = 0  # an upper limit for the memory (bytes) that `pieces` uses; `_measure` computes the limit
+        self.memory = 0  # the largest number of bytes that `pieces` keeps in memory while the caller sends a piece
         # Use `next_offset` only if the client gets no message (`size` is 0). The caller must then read more of the log.
         # `next_offset` is the offset where the caller must begin: the offset after the last batch that the
         # constructor has read.

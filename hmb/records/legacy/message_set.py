@@ -280,7 +280,7 @@ def _content(wrapper: Message, limit: int) -> memoryview:
     - The message set has more than `limit` bytes after decompression.
     """
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set the timestamp type LogAppendTime")
     if wrapper.codec is Codec.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "only record batches can have the codec zstd")
     return wrapper.decompressed(limit)

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import (
@@ -136,6 +136,11 @@ class DamageEntry(Entry):
     file: Path
     position: int
     error: str
+
+    @classmethod
+    def of_crc(cls, file: Path, position: int, stored: object, computed: int) -> Self:
+        """Return the report that the CRC `stored` in a file differs from the CRC of the file's bytes, `computed`."""
+        return cls(file, position, f"the stored CRC is {stored}, but the bytes have the CRC {computed}")
 
     @property
     def is_damage(self) -> bool:

@@ -148,8 +148,7 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
         for line in fixed_fields(SNAPSHOT_HEADER, ("version", "crc", "count"), memoryview(header), 0):
             yield _field(line, "")
             if line.path == "crc" and line.value != crc:
-                why = f"the stored CRC is {line.value}, but the bytes have the CRC {crc}"
-                yield DamageEntry(path, line.offset, why)
+                yield DamageEntry.of_crc(path, line.offset, line.value, crc)
         position = yield from _repeated(file, SNAPSHOT_HEADER.size, SNAPSHOT_ENTRY, ProducerEntry, "producers")
     yield from _rest(file, position)
 

@@ -205,7 +205,7 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
     if version != SNAPSHOT_VERSION:
         yield DamageEntry(path, 0, f"the snapshot has the unknown version {version}")
     elif crc != (computed := crc32c(data[SNAPSHOT_CRC_START:])):
-        yield DamageEntry(path, 2, f"the stored CRC is {crc}, but the bytes have the CRC {computed}")
+        yield DamageEntry.of_crc(path, 2, crc, computed)
     elif end != len(data):
         yield DamageEntry(path, 6, f"{count} producers take {end} bytes, but the file has {len(data)}")
     else:

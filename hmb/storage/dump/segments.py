@@ -89,7 +89,7 @@ def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) ->
     computed = _computed_crc(file, position, batch)
     if computed == batch.crc:
         return None
-    return DamageEntry(path, position, f"the CRC is {batch.crc}, but the CRC of the bytes is {computed}")
+    return DamageEntry.of_crc(path, position, batch.crc, computed)
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, parse_batch
-from hmb.records.batch import RECORD_BATCH_OVERHEAD, assemble
+from hmb.records.batch import CRC_START, RECORD_BATCH_OVERHEAD, assemble
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 from hmb.records.reading import Batch
@@ -86,6 +86,13 @@ def test_both_decoders_find_the_same_damage(given_: list[Record], data: st.DataO
     assert fast_decoder(batch) == readable_decoder(batch)
 
 
+def crafted(content: bytes, count: int, last_offset_delta: int) -> RecordBatch:
+    """Return a batch whose header and CRC are right, and whose records are the bytes `content`."""
+    header = bytearray(encode_batch([Record(timestamp=NOW)] * count)[CRC_START:RECORD_BATCH_OVERHEAD])
+    header[2:6] = last_offset_delta.to_bytes(4)
+    return RecordBatch.parse(assemble(0, -1, bytes(header), content))
+
+
 def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
     """A damaged record whose length has three bytes is found, even if the bytes also fit a length of two bytes.
 
@@ -94,8 +101,7 @@ def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
     """
     first = bytes(3) + VARINTS[8190] + bytes(8190) + bytes([0, 12])  # The last byte claims six headers.
     second = bytes([10, 0, 0, 1, 1, 0])
-    header = encode_batch([Record(timestamp=NOW), Record(timestamp=NOW)])[21:RECORD_BATCH_OVERHEAD]
-    batch = RecordBatch.parse(assemble(0, -1, header, VARINTS[len(first)] + first + second))
+    batch = crafted(VARINTS[len(first)] + first + second, count=2, last_offset_delta=1)
     assert "cannot be read" in str(readable_decoder(batch))
     assert fast_decoder(batch) == readable_decoder(batch)
 
@@ -105,10 +111,8 @@ def test_an_offset_delta_of_four_bytes_is_not_read_as_three_bytes() -> None:
 
     A decoder that reads only three bytes of the offset delta takes the fourth byte, 1, for the length of the key.
     """
-    header = bytearray(encode_batch([Record(timestamp=NOW)])[21:RECORD_BATCH_OVERHEAD])
-    header[2:6] = (1 << 20).to_bytes(4)  # the last offset delta of the batch
     record = bytes(2) + VARINTS[1 << 20] + bytes([1, 0])  # no key, and an empty value
-    batch = RecordBatch.parse(assemble(0, -1, bytes(header), VARINTS[len(record)] + record))
+    batch = crafted(VARINTS[len(record)] + record, count=1, last_offset_delta=1 << 20)
     assert "cannot be read" in str(readable_decoder(batch))
     assert fast_decoder(batch) == readable_decoder(batch)
 
