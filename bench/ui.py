@@ -7,9 +7,9 @@ These commands are examples:
 The result is a table with six figures (measured numbers), and the goal of each. Three figures measure the web page and
 the metrics, and three figures measure how much the page slows the broker down.
 
-To measure three numbers, the benchmark starts a broker with a topic of 1,000 partitions, a partition of
-1,000 segments, and 100 groups. The browser Chromium loads the web page of this broker, but opens no window.
-The three numbers are:
+For the first three numbers, the benchmark starts a broker with a topic of 1,000 partitions, a partition of 1,000
+segments, and 100 groups. The browser Chromium loads the web page of this broker, but opens no window. These numbers
+are:
 - *first drawing*: how many ms the browser takes to load and draw a view of the page. The benchmark measures
   a view with 1,000 partitions and a view with 1,000 segments. The longer of the two times is the result.
 - *changes a second*: how many times a second the page shows new numbers, while a producer sends 1,000

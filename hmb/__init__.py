@@ -93,10 +93,8 @@ three wrappers around each handler: `counted` counts the requests, `guarded` che
 enforces quotas (`broker/lifecycle.py`).
 
 In step 5 of the Produce tour, `_Appends.append` finds the topic (`broker/topics/registry.py`), and then the log
-of the partition (`broker/topics/topic.py`).
-
-In step 5 of the Produce tour, `_Appends.append` also calls two functions of `broker/handlers/produce.py`.
-`_Appends._parse` calls `parse_produced` (step 6). `_append_to_log` then calls `Log.append` (step 7).
+of the partition (`broker/topics/topic.py`). It then calls two functions of `broker/handlers/produce.py`:
+`_Appends._parse` calls `parse_produced` (step 6), and `_append_to_log` calls `Log.append` (step 7).
 
 If the broker cannot append a batch, `put_error` writes an error code into the response (`broker/errors.py`).
 The module `broker/transactional.py` handles batches that belong to a transaction.
@@ -105,11 +103,9 @@ In step 6 of the Produce tour, `RecordBatch.parse` decodes the header of a batch
 (`records/batch.py`).
 
 An idempotent producer sends a batch again if it gets no response. In step 9 of the Produce tour,
-`ProducerState.check` finds out whether the log already contains the batch (`storage/producer_state.py`).
-
-In step 9 of the Produce tour, `RecordBatch.with_base_offset` writes the offset of the first record into the
-header of the batch. If the active segment is full, `LogSegments.roll` starts a new segment
-(`storage/log_segments.py`).
+`ProducerState.check` finds out whether the log already contains the batch (`storage/producer_state.py`). If not,
+`RecordBatch.with_base_offset` writes the offset of the first record into the header of the batch. If the active
+segment is full, `LogSegments.roll` starts a new segment (`storage/log_segments.py`).
 
 In step 10 of the Produce tour, `DurableFile.write` writes the batch (`storage/files/virtual.py`). In step 12,
 `IndexFile._append` writes an entry of the offset index (`storage/files/sorted_entries.py`). The time index gets
@@ -170,9 +166,9 @@ A Fetch response contains records, but usually no function of the broker reads t
 the Fetch tour (the list above), `Segment.read` returns a `FileRegion` (`storage/files/virtual.py`). A `FileRegion`
 stores the position of the records in a file, and their size in bytes.
 
-A `FileRegion` describes a part of a file. The handler of Fetch puts a `FileRegion` into the field `records` of
-the response, and the encoder (`protocol/primitives.py`) does not replace the `FileRegion` by bytes. Later,
-`_send_region` asks the kernel to send this part of the file.
+The handler of Fetch puts the `FileRegion` into the field `records` of the response. The encoder
+(`protocol/primitives.py`) does not replace it by bytes. In step 11, `_send_region` asks the kernel to send this
+part of the file.
 
 JoinGroup and SyncGroup belong to the *classic* group protocol, in which a member of the group assigns the
 partitions. In the new protocol (KIP-848), the broker assigns the partitions.
@@ -221,8 +217,9 @@ calls `on_stored`. This function calls `Rebalance._assign`, which queues the res
 A JoinGroup or SyncGroup request often has to wait for other members. The thread that handles the request waits
 in `WaitingCall.wait` until the response is ready (`coordinator/group_runner.py`).
 
-The coordinator rejects a group member that would use too much memory (`coordinator/member_memory.py`).
-Otherwise, the coordinator finds or creates the group (`coordinator/group_table.py`).
+In step 2 of the JoinGroup tour, the coordinator rejects a member if its metadata, or the metadata of all members
+together, is too large (`coordinator/member_memory.py`). It then finds or creates the group
+(`coordinator/group_table.py`).
 
 A group of the new protocol (KIP-848) can have members that use the classic protocol. `GroupConverter` handles
 the JoinGroup and SyncGroup requests of these members (`coordinator/migration/converter.py`).

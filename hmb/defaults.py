@@ -41,7 +41,7 @@ DISK_FAULT_KINDS: tuple[DiskFaultKind, ...] = get_args(DiskFaultKind)
 # A session of Hailstorm's registry ends if no heartbeat arrives for this time (seconds). The time is long enough for a
 # busy process, which may send its heartbeats late.
 REGISTRY_SESSION_TIMEOUT = 5.0
-GRACE_PERIOD = 1.0  # Hailstorm lets data flow for this many seconds between two snapshots of a topology
+GRACE_PERIOD = 1.0  # how long (s) records flow between two snapshots of a Hailstorm topology
 # HMB adds this text to a message about an unexpected exception.
 BUG = "this is a bug in HMB: report this message and the traceback to HMB's developers"
 LONGEST_WAIT = 60.0  # seconds; a waiting thread checks its condition after this time, even if no thread has woken it

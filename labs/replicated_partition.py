@@ -67,7 +67,7 @@ class ReplicatedPartition:
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    # For each follower, the step of its last fetch that completed its log. For the leader, the current step.
+    # For each follower, the step of its last fetch that reached the leader's log end. For the leader, the current step.
     caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)

@@ -7,7 +7,8 @@ The arguments are the name of a stream processor, the address of a broker, and t
 Each record contains one word. The stream processor counts these words. At the end, the program prints one line
 of JSON with two numbers: the seconds that the stream processor took, and the number of words that it counted.
 
-The next list describes the stream processors. Without worker processes, a stream processor runs in one process:
+This list contains the names of the stream processors. A stream processor runs in one process, except if the list
+mentions its worker processes:
     hailstorm                           threads, a snapshot every second, and a combiner; before Hailstorm sends
                                         a batch, the combiner merges equal words into one row with their count
     hailstorm-no-snapshots              like `hailstorm`, but the only snapshot is at the end
@@ -42,6 +43,8 @@ from hmb.hailstorm.runners import ProcessRunner, Runner
 TOPIC = "words"
 POLL_RECORDS = 10_000
 LOOK_INTERVAL = 0.002  # seconds
+
+
 def word(record: ConsumerRecord) -> bytes | None:
     value: bytes | None = record.value
     return value

@@ -9,9 +9,8 @@ In scenario 4, the producer and the broker come from HMB.
 For each of the scenarios 2 to 4, the tables show a *ratio*: the rate of the scenario divided by the rate of
 scenario 1. Both rates come from the same round.
 
-Each release of Kafka has its own table of ratios: each scenario's rate divided by the rate of scenario 1.
-In scenarios 1 to 3, Kafka's programs come from this release. Scenario 4 uses only HMB, so its rates are the
-same in every table.
+Each release of Kafka has its own table. In scenarios 1 to 3, Kafka's programs come from this release. Scenario 4
+uses only HMB, so its rates are the same in every table. Its ratios differ, because the rates of scenario 1 differ.
 
 The thesis used other machines and another network. Its rates (MB/s) therefore cannot be compared with the rates
 that this benchmark measures. But the ratios can be compared. A ratio of 1.5, for example, means that one

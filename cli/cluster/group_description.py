@@ -106,7 +106,7 @@ def describe(
     if all_groups and groups:
         raise click.UsageError("choose either GROUPS or --all-groups, not both")
     if members and only_state:
-        raise click.UsageError("--members and --state exclude each other")
+        raise click.UsageError("--members and --state cannot be combined")
     trend = Trend() if watch else None
     with client.unwatched_admin() as admin:
         for _ in _rounds(watch):

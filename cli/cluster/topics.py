@@ -200,7 +200,7 @@ def alter(
     if partitions is None and not configs and not delete_config:
         raise click.UsageError("choose at least one of these options: --partitions, --config, --delete-config")
     if both := dict(configs).keys() & set(delete_config):
-        raise click.UsageError(f"--config and --delete-config exclude each other for {', '.join(sorted(both))}")
+        raise click.UsageError(f"--config and --delete-config cannot be combined for {', '.join(sorted(both))}")
     with client.admin() as admin:
         if configs or delete_config:
             admin.alter_configs(ConfigResource(ResourceType.TOPIC, topic), set=dict(configs), delete=delete_config)

@@ -66,7 +66,7 @@ def command(
     from hmb.storage.dump.entries import DumpOptions, View
 
     if as_hex + as_tree + verify > 1:
-        raise click.UsageError("--hex, --tree and --verify exclude each other")
+        raise click.UsageError("--hex, --tree and --verify cannot be combined")
     decoders = {
         "--offsets-decoder": (offsets_decoder, decode_offsets),
         "--transaction-log-decoder": (transaction_log_decoder, decode_transactions),
@@ -74,7 +74,7 @@ def command(
     }
     chosen = {name: decode for name, (is_chosen, decode) in decoders.items() if is_chosen}
     if len(chosen) > 1:
-        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be combined")
     view = View.HEX if as_hex else View.TREE if as_tree else View.LINES
     progress = _FileProgress(sys.stderr.isatty() and (verify or not sys.stdout.isatty()))
     decode = next(iter(chosen.values()), None)

@@ -61,7 +61,7 @@ def command(example: str, address: str | None, **options: Any) -> None:
     database hailstorm-weather.db.
     """
     if options["workers"] and options["kill"]:
-        raise CliError("--kill works only with threads, so --workers cannot be used with it", 2)
+        raise CliError("--kill works only with threads, so it cannot be combined with --workers", 2)
     if options["plot"] is not None and importlib.util.find_spec("matplotlib") is None:
         raise CliError("--plot needs `pip install matplotlib`")
     module = importlib.import_module(f".examples.{example}", __package__)

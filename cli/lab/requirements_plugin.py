@@ -206,10 +206,8 @@ def failed_call(error: BaseException) -> str:
 
     - If the student's code raised the exception during a call in the check, the text contains this call. In the
       example above, the check called `lookup`.
-
     - If the check's own code raised the exception, the text contains the failed expression. For example, the
       student's function returned None, and the expression `found[0]` in the check failed.
-
     - Otherwise, the text is empty. For example, the student's operator `+` raised the exception in the check's
       expression `a + b`, which is not a call. Another example is a failed import of the answer.
     """

@@ -79,7 +79,7 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
         help="The link to the broker's state, as the broker printed it. The link must contain the token.")
     @click.option(
         "--data-dir", type=NewPath(),
-        help=f"The broker's data directory, which contains the address.  [default: {DEFAULT_DATA_DIR}]",
+        help=f"The broker's data directory, which contains the link.  [default: {DEFAULT_DATA_DIR}]",
     )
     @click.option(
         "-b", "--bootstrap-server", "servers", type=servers, metavar="HOST:PORT",
@@ -194,11 +194,11 @@ def _address_in(data_dir: str | None, name: str, option: str) -> str:
 def fetch_state(url: str, seconds: int = 0) -> State:
     """Fetch the state of a broker from the address `url`. Raises CliError if the state cannot be fetched.
 
-    If `seconds` is 60, the broker records its requests for at least the next 60 seconds. A number above 600 counts
-    as 600. A later call can fetch the slowest recorded requests.
+    If `seconds` is not 0, the broker records its requests for at least the next `seconds` seconds. A number above
+    600 counts as 600. A later call can fetch the slowest of these requests.
 
-    If `seconds` is not 0, this call also fetches the slowest requests that the broker has already recorded. If only
-    this part fails, `state["missing"]` contains the reason.
+    This call then also fetches the slowest requests that the broker has already recorded. If only this part fails,
+    `state["missing"]` contains the reason.
     """
     state: State = _get_json(url)
     if seconds:

@@ -10,13 +10,12 @@ grow and four shrink, so the sum is 2. The lags 1, 4, 6, 9, 12 have ten growing 
 With a steady lag, chance decides whether a later sample is greater (+1) or smaller (-1) than an earlier one.
 The sum over all pairs is then near 0. For five samples, the standard deviation of the sum is 4.1.
 
-Each pair of samples adds 1 to the sum if the lag grows, and -1 if the lag shrinks. For five samples, the lag is
-*growing* if the sum is greater than 8.2, which is two standard deviations. The lag is *shrinking* if the sum is
-less than -8.2. Otherwise, the lag is steady.
+The limit is two standard deviations, which is 8.2 for five samples. If the sum is greater than 8.2, the lag is
+*growing*. If the sum is less than -8.2, the lag is *shrinking*. Otherwise, the lag is *steady*. In the examples
+above, the sum 2 means a steady lag, and the sum 10 means a growing lag.
 
-The comparison of each sample with each later sample is called the Mann-Kendall test. This statistical test
-counts how many pairs grow and how many shrink. If there are fewer than five samples, the module does not run
-the test, and reports no trend.
+The comparison of each sample with each later sample is called the Mann-Kendall test. If there are fewer than five
+samples, the module does not run the test, and reports no trend.
 
 The module also computes how fast the lag of a group changes, in records per second. For each pair of samples,
 it divides the change of the lag by the time between the two samples. The result is the median of all these

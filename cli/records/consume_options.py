@@ -76,7 +76,7 @@ class ConsumeOptions:
         if self.exclude and not self.pattern:
             raise click.UsageError("--exclude needs --pattern")
         if self.partitions and self.pattern:
-            raise click.UsageError("--partition and --pattern exclude each other")
+            raise click.UsageError("--partition and --pattern cannot be combined")
         ways = {
             "--format": self.format is not None,
             "--json": self.as_json,
@@ -86,9 +86,9 @@ class ConsumeOptions:
         both = [name for name, given in ways.items() if given][:2]
         if len(both) == 2:
             why = ": JSON contains the key" if both == ["--json", "--key-delimiter"] else ""
-            raise click.UsageError(f"{both[0]} and {both[1]} exclude each other{why}")
+            raise click.UsageError(f"{both[0]} and {both[1]} cannot be combined{why}")
         if self.record_delimiter is not None and (self.format or self.as_json or self.properties):
-            raise click.UsageError(f"--delimiter and {both[0]} exclude each other")
+            raise click.UsageError(f"--delimiter and {both[0]} cannot be combined")
 
         self._check_share()
 
@@ -109,7 +109,7 @@ class ConsumeOptions:
         }
         for name, value in excluded.items():
             if value:
-                raise click.UsageError(f"--share and {name} exclude each other: the broker chooses the records")
+                raise click.UsageError(f"--share and {name} cannot be combined: the broker chooses the records")
 
     @property
     def acknowledgement(self) -> Acknowledgement:
@@ -151,7 +151,7 @@ class ConsumeOptions:
         span = merge(self.spans)
         ways = [span.start is not None or span.stored, self.from_beginning, self.tail is not None]
         if sum(ways) > 1:
-            raise click.UsageError("--offset, --from-beginning and --tail exclude each other")
+            raise click.UsageError("--offset, --from-beginning and --tail cannot be combined")
         if span.until is not None and self.tail is not None:
             raise click.UsageError("--tail stops at the end, so --offset must not name another end")
         ends = self.to_end or self.tail is not None
@@ -164,7 +164,7 @@ class ConsumeOptions:
 
     def _check_group(self, keywords: dict[str, Any]) -> None:
         if "group" in keywords and "partitions" in keywords:
-            raise click.UsageError("--group and --partition exclude each other: a group assigns its partitions")
+            raise click.UsageError("--group and --partition cannot be combined: a group assigns its partitions")
         if "group" in keywords and self.to_end and isinstance(keywords.get("until"), int):
             what = "use either --exit or an end offset in --offset (such as :40), but not both"
             raise click.UsageError(f"with --group, {what}")

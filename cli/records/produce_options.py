@@ -107,7 +107,7 @@ class ProduceOptions:
     def parse(self) -> Parse | None:
         """Return the function that converts a line to a key and a value, or None if each line is just a value.
 
-        Raises click.UsageError if the user has set options that exclude each other, for example --json and --property.
+        Raises click.UsageError if the user has set options that cannot be combined, for example --json and --property.
         """
         ways = {
             "--json": self.as_json,
@@ -117,10 +117,10 @@ class ProduceOptions:
         both = [name for name, given in ways.items() if given]
         if len(both) > 1:
             why = ": JSON contains the key" if both == ["--json", "--key-delimiter"] else ""
-            raise click.UsageError(f"{' and '.join(sorted(both))} exclude each other{why}")
+            raise click.UsageError(f"{' and '.join(sorted(both))} cannot be combined{why}")
         if self.empty_is_null and (self.as_json or self.properties):
             hint = "--property null.marker=" if self.properties else "JSON has null"
-            raise click.UsageError(f"--null and {both[0]} exclude each other; {hint}")
+            raise click.UsageError(f"--null and {both[0]} cannot be combined; {hint}")
         key = None if self.key is None else os.fsencode(self.key)
         if self.as_json:
             from .record_json import json_line

@@ -133,7 +133,7 @@ def _get(fields: Mapping[str, object], name: str) -> bytes | None:
     if in_base64 not in fields:
         return _encode(name, fields.get(name))
     if name in fields:
-        raise ValueError(f'"{name}" and "{in_base64}" exclude each other')
+        raise ValueError(f'"{name}" and "{in_base64}" cannot be combined')
     encoded = fields[in_base64]
     try:
         if isinstance(encoded, str):

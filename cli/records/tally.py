@@ -83,12 +83,9 @@ class Tally:
         """Count the records of a chunk as delivered or lost.
 
         - `lost` contains the indexes of the lost records in the chunk. It is empty if all records are delivered.
-
         - `error` is the error that the producer has reported for the chunk, or None.
-
         - `invalid` is the index of the record that the broker has reported as invalid. If the broker has reported no
           invalid record in this chunk, `invalid` is the index of any lost record.
-
         - `caused_elsewhere` is true if an invalid record of another chunk has caused the error.
 
         For example, a batch contains records of the chunks A and B, and a record of A is invalid. The broker refuses

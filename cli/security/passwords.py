@@ -29,7 +29,7 @@ def password_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_password(password: str | None, password_file: str | None) -> str:
     """Return the password from an option, a file or standard input, or ask the user. Raises CliError, UsageError."""
     if password is not None and password_file is not None:
-        raise click.UsageError("--password and --password-file exclude each other")
+        raise click.UsageError("--password and --password-file cannot be combined")
     if password is not None:
         click.echo("hmb: other users of this computer can see a password in an option; use --password-file", err=True)
         return _checked(password)

@@ -9,17 +9,15 @@ For example, ten threads of a broker handle large requests, and each thread allo
 its own. After the requests, the broker frees the ten arrays. The arenas can still keep most of these 160 MB for a long
 time, and other programs cannot use this memory.
 
-With several arenas (pools of memory), several threads can allocate memory at the same time. But Python runs
-only one thread at a time, so one arena is as fast as several.
+With several arenas, several threads can allocate memory at the same time. But Python runs only one thread at a
+time, so one arena is as fast as several.
 
-The function `use_one_arena` makes two changes. The process uses only one arena (a pool of memory), and glibc
-returns large freed blocks to the operating system at once.
+The function `use_one_arena` makes two changes: the process uses only one arena, and glibc returns large freed
+blocks to the operating system at once. For these changes, the function sets three settings of glibc with glibc's
+function `mallopt`. The manual page mallopt(3) describes the settings.
 
 In a test, a broker receives 124,000 invalid requests (tests/reliability/hostile.py). Afterwards, the resident
 memory of the broker is 102 MB without the changes, 79 MB with only one arena, and 61 MB with both changes.
-
-The function `use_one_arena` changes three settings of glibc. For each setting, it calls glibc's function
-`mallopt`. The manual page mallopt(3) describes the settings.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def client_config(
     if click.get_current_context().get_parameter_source("servers") is ParameterSource.DEFAULT:
         return ClientConfig(named, found)
     if dict(settings).get(profiles.SERVERS_SETTING, servers) != servers:
-        raise click.UsageError(f"-b {servers} and -X bootstrap.servers={named} exclude each other")
+        raise click.UsageError(f"-b {servers} and -X bootstrap.servers={named} cannot be combined")
     return ClientConfig(servers, found)
 
 

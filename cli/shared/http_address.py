@@ -11,7 +11,7 @@ import click
 from .errors import USAGE, CliError
 
 if TYPE_CHECKING:
-    from hmb.monitoring.ports import HttpAddress, MonitoringPorts
+    from hmb.monitoring.ports import HttpAddress, MonitoringPorts, PublicAddressError
 
 
 class HttpAddressParameter(click.ParamType["HttpAddress"]):
@@ -50,13 +50,17 @@ def monitoring_ports(
     try:
         ports = MonitoringPorts(state, metrics, ui, properties)
     except PublicAddressError as error:
-        raise CliError(f"the broker cannot protect the address of --state or --ui: {error}", USAGE) from error
+        raise _refused(error) from error
     except OSError as error:
         places = " and ".join(f"{it.host}:{it.port}" for it in wanted)
         raise CliError(f"cannot open the port for state, page or metrics ({places}): {error.strerror}") from error
     try:
         yield ports
     except PublicAddressError as error:  # In the `with` block, `ports.start` found that no user has a password.
-        raise CliError(f"the broker cannot protect the address of --state or --ui: {error}", USAGE) from error
+        raise _refused(error) from error
     finally:
         ports.stop()
+
+
+def _refused(error: PublicAddressError) -> CliError:
+    return CliError(f"the broker cannot protect the address of --state or --ui: {error}", USAGE)

@@ -83,8 +83,8 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            # `os.open` returns the smallest free descriptor. For example, descriptors 0 and 1 are closed. The loop
-            # first opens /dev/null for descriptor 0. The next call of `os.open` therefore returns 1.
+            # `os.open` returns the smallest free descriptor. This is `number`: the loop has already opened all smaller
+            # descriptors that were closed.
             opened = os.open(os.devnull, way)
             assert opened == number
     if sys.stdin is None:

@@ -49,7 +49,7 @@ def read_bytes(data: bytes) -> list[bytes]:
 
     A hex dump can contain several blocks of bytes, and each block becomes one item of the list. If the blocks are
     TCP packets, the contents of all packets in one direction of a connection become one item (`_tcp_streams`).
-    After a missing packet, a new item begins. Any other input is one item.
+    After a missing packet, a new item begins. Hexadecimal digits and binary data become one item.
 
     Raises HexError if the input is text but contains neither valid digits nor a valid dump.
     """

@@ -16,8 +16,8 @@ A *tone* is the name of a color in a drawing. Each tone has one meaning in the w
     gray      something that no longer exists or is not used
     violet    the subject of the drawing
 
-A color name such as "blue" stands for different colors on light pages and on dark pages (tones.py). On the website,
-the browser chooses the colors (hmb.css). A book for an e-reader shows the colors for light pages.
+A tone has different colors on light pages and on dark pages (tones.py). On the website, the browser chooses the colors
+(hmb.css). A book for an e-reader shows the colors for light pages.
 
 Every drawing has a text alternative: a description for readers who cannot see the drawing. The class `Drawing` checks
 that each text fits into its box and that each shape is on the canvas.

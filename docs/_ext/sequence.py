@@ -89,9 +89,9 @@ class Sequence:
         self._rows.append(Row(number, number, text, tone or self._lanes[number].tone, False))
 
     def begin_wait(self, lane: str) -> None:
-        """Begin a bar on a participant's lane. The bar shows that the participant waits.
+        """Begin a wait of the participant `lane` at the newest row of the drawing.
 
-        The bar begins at the newest row of the drawing. If a bar has already begun on this lane, do nothing.
+        The drawing shows the wait as a bar. If a wait has already begun, do nothing.
         """
         self._open.setdefault(self._numbers[lane], len(self._rows) - 1)
 

@@ -1,4 +1,4 @@
-"""Defines the colors of drawings. A name such as "blue" has a color for edges and a color for areas.
+"""Defines the colors of drawings. A tone such as "blue" has a color for edges and a color for areas.
 
 A page of the website contains these colors as CSS variables, so that the browser chooses the colors of the reader's
 theme. A book for an e-reader has no such variables, and always uses the colors for a light page.

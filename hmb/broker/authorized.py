@@ -5,12 +5,11 @@ one number for each topic. Each bit of the number stands for one operation, and 
 operation.
 
 This module defines three numbers that permit all operations: TOPIC_OPERATIONS, GROUP_OPERATIONS and
-CLUSTER_OPERATIONS. A handler writes one of these numbers into its response. If the broker has ACLs, another
-function then sets the bits of the forbidden operations in the number to 0.
+CLUSTER_OPERATIONS. A handler writes one of these numbers into its response, without checking any ACLs.
 
 Without an authorizer, every client may perform every operation, and the response of a handler stays unchanged.
-With an authorizer, a *guard* (a function in security/acls/guards.py) checks the ACLs, and removes the forbidden
-operations from the response.
+With an authorizer, a *guard* (a function, see security/acls/guards.py) checks the ACLs, and sets the bits of the
+forbidden operations to 0.
 """
 
 from hmb.protocol.enums import AclOperation

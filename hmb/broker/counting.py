@@ -126,8 +126,8 @@ def _has_error(structs: Sequence[Any], fields: ErrorFields) -> bool:
 def error_fields(struct: type[Struct]) -> ErrorFields:
     """Return which parts of a message have the field `error_code`.
 
-    `struct` is the class of a message, or of an array's items. The function calls itself for each array of
-    structs in `struct`.
+    `struct` is the class of a message, or of an array's items. The result also describes the items of all arrays
+    in `struct`.
     """
     items = {name: field.item.struct for name, field in struct.fields.items() if field.item and field.item.struct}
     arrays = [(name, error_fields(item)) for name, item in items.items()]

@@ -9,10 +9,9 @@ With transaction version 2 (Produce 12 and later), the producer does not send Ad
 broker receives a Produce request, it asks the coordinator to *add* the partitions of the request. This saves
 the producer a round trip.
 
-Before an append, the broker asks the transaction coordinator whether the partition belongs to the transaction.
-In Kafka, the coordinator can be another broker, so each question takes a network round trip. A Kafka broker
-therefore asks only once for each partition of a transaction. HMB's coordinator runs in the broker's process, so
-HMB asks before each append (`TransactionCoordinator.writing`).
+In Kafka, the coordinator can be another broker, so each of these requests takes a network round trip. A Kafka
+broker therefore asks only once for each partition of a transaction. HMB's coordinator runs in the broker's
+process. So with both versions, HMB asks before each append (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations

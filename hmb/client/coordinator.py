@@ -41,7 +41,7 @@ NAMES = {
     CoordinatorType.SHARE: "share-partition",
 }
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
-# When a member leaves its group, the method `close` waits at most 5 seconds for the coordinator's response.
+# When a member leaves its group, `close` waits at most this time (in seconds) for the coordinator's response.
 LEAVE_TIMEOUT = 5.0
 FIRST_FIND_COORDINATOR_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time

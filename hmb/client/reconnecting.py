@@ -50,7 +50,7 @@ class AddressFailures:
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """Return None if the client may connect to this address now.
+        """Return why the client must not connect to this address yet, or None if it may connect now.
 
         After a failed attempt, the client must wait up to one second before it tries again. During this time, the
         method returns the error of the failed attempt.

@@ -99,7 +99,7 @@ def amount(text: str) -> int:
     """Convert a text to a whole number. The number must not be below 0."""
     number = integer(text)
     if number < 0:
-        raise ValueError("must be a whole number, 0 or greater")
+        raise ValueError("must be a whole number, 0 or more")
     return number
 
 

@@ -10,7 +10,7 @@ A group does not read the system's clock. Its caller provides two kinds of time.
 receives the time of a clock that never jumps. For timestamps in records, the group calls a function that
 returns the time since 1970.
 
-A test chooses all times that a group uses. But the group creates random ids for new members.
+A test can therefore choose all times that a group uses. Only the ids that a group creates for new members are random.
 
 For example, one member of a classic group, the leader, sends SyncGroup with the assignments of all members.
 The group adds a `Write` to the list `writes`. The `Write` contains a record with the assignments, and a

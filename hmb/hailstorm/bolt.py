@@ -38,8 +38,8 @@ computes the version: a number that grows with each value of a key. `Max` and `T
 results are exact only if the value of a key never becomes smaller. For example, a count never becomes smaller, but
 a mean can.
 
-A bolt can send its new sum after each tuple. If a second bolt adds or averages these sums, its result depends
-on the order of tuples. The function `hailstorm.check` searches for this mistake.
+A second bolt that computes a sum or a mean of the outputs uses all outputs, not only the last ones. The function
+`hailstorm.check` searches for this mistake.
 
 **Combining.** A bolt with `combine=True` does not receive single tuples. The processors that send to this bolt first
 merge the tuples of a batch by key. They send one state for each key of the batch. This saves time. The bolt then sends
@@ -202,12 +202,12 @@ class Bolt:
 def _missing_map(windows: WindowsOf, *, has_transform: bool) -> str | None:
     """Return an error message if the windows of a bolt would mix values of different keys, otherwise None.
 
-    For example, the results for these windows are:
+    The result depends on the kind of window and on its monoid:
 
-    - `Sessions(60_000, Sum())` or `Tumbling(60_000, MapOf(Sum()))`: None, because each key has its own state.
-    - `Tumbling(60_000, Sum())`: an error message, because the values of all keys would enter one sum.
-    - `Tumbling(60_000, TopN(3))`: None if the user passes a function `transform` (`has_transform`), otherwise an
-      error message.
+    - `Sessions`, or windows with a map, for example `MapOf(Sum())`: None, because each key has its own state.
+    - Other windows with a sum or a mean: an error message, because the values of all keys would enter one state.
+    - Other windows with another monoid, for example `TopN(3)`: None if the user passes a function `transform`
+      (`has_transform`), otherwise an error message.
     """
     values = windows.values
     has_map = isinstance(values, MapOf) and type(values).lift is MapOf.lift

@@ -7,9 +7,8 @@ node `living/count-0`, and the negotiator watches the reports. The master state 
 reader that missed earlier values therefore needs only the newest value.
 
 The registry can contain old reports. For example, the negotiator asks all spouts to pause, and finds a report
-that a slow spout wrote for the previous pause. Each request of the negotiator (a *master state*) therefore has
-a number. A report contains the number of the newest request that the processor has read. A report for an older
-request does not count as an answer.
+that a slow spout wrote for the previous pause. Each master state therefore has a number. A report contains the
+number of the newest master state that the processor has read. The negotiator ignores reports with an older number.
 
 A topology takes a snapshot in several phases. The negotiator begins each phase when it writes the phase into
 the master state. In three of the phases, it then waits for reports. In this example, the spout `tags-0` reads a

@@ -4,9 +4,9 @@ Each tuple comes from a record of a partition. The partition and the offset of t
 *payload* is a tuple together with its origin. When a bolt computes output tuples from an input tuple, they get the
 origin of the input tuple.
 
-The origin of a tuple (partition and offset) decides whether a snapshot includes the tuple. Each snapshot has a
-*clock*, which contains one offset for each partition. If the clock contains the offset 10 for the partition
-tags-0, the snapshot includes the tuples from the offsets 0 to 9 of tags-0, but no later tuples of tags-0.
+The origin of a tuple decides whether a snapshot includes the tuple. Each snapshot has a *clock*, which contains
+one offset for each partition. If the clock contains the offset 10 for the partition tags-0, the snapshot includes
+the tuples from the offsets 0 to 9 of tags-0, but no later tuples of tags-0.
 
 One record can lead to several tuples at a sink: a bolt can return several tuples, and a topology can have several
 paths. Four values therefore identify a tuple: its partition, its offset, its path and its *number*. The path names
@@ -70,8 +70,7 @@ class Payloads:
     - `offsets` contains one offset for each tuple: the offset of the record from which the tuple comes. These
       offsets are in ascending order.
     - `numbers` contains one item for each tuple. For example, `path` is ("tags", "count"), and the item is (0, 2).
-      The node `count` received output 0 of the node `tags`, and made the tuple as its output 2. Output
-      numbers begin at 0.
+      The node `count` received the first output of the node `tags`, and made the tuple as its third output.
     - `numbers` is None if every node made exactly one output from each input.
     - `mark` contains one offset for each partition. All later tuples of this sender come from records at or above
       these offsets.

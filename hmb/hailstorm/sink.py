@@ -34,10 +34,9 @@ restart. Hailstorm assumes a temporary cause for OSError and KafkaError, and for
 and InterfaceError. In these cases, Hailstorm starts the sink again, and the sink continues from the last
 complete snapshot.
 
-If `write` raises OSError, KafkaError, OperationalError or InterfaceError, Hailstorm starts the sink again. All
-other exceptions end the topology. SQLite also raises OperationalError for a mistake in a statement, and this
-error ends the topology. If a library uses its own exceptions for temporary failures, catch these exceptions in
-`write`, and raise OSError instead.
+All other exceptions end the topology. SQLite also raises OperationalError for a mistake in a statement. This
+error ends the topology, because a restart cannot repair the statement. If a library uses its own exceptions for
+temporary failures, catch these exceptions in `write`, and raise OSError instead.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """

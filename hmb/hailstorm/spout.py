@@ -12,8 +12,8 @@ By default, a spout reads only committed records (`isolation_level`). Suppose th
 of an open transaction, and that the producer then aborted the transaction. The bolts would already have counted
 the records, and could not remove them from their counts.
 
-If `convert` raises an exception for a record, the topology stops. If it continued, its results would lack this record,
-and the user would not notice.
+By default, the topology stops if `convert` raises an exception for a record. If the topology continued, its results
+would lack this record, and the user would not notice.
 
 If `convert` raises an exception for a record and `dead_letters` names a topic, the spout sends the record to
 this topic. The topology continues. Headers of the sent record contain the error, and the partition and offset

@@ -33,8 +33,8 @@ nodes, their connections, their parallelism, and the kind of each bolt's state. 
 instances, and now has four. Some keys now belong to another instance, which does not have the states of these
 keys.
 
-Suppose that a bolt stored sums, but now computes averages. It cannot use the stored sums, so the topology needs
-a new snapshot store. The topology then does not continue at its old offsets.
+A topology with another shape needs a new snapshot store, and does not continue at its old offsets. For
+example, a bolt stored sums, but now computes averages. It cannot use the stored sums.
 
 A snapshot store saves the `fingerprint` of its topology, and refuses a topology with another fingerprint. The
 fingerprint contains the nodes, and the kind of each bolt's state, for example `MapOf(Sum())`.

@@ -8,18 +8,17 @@ keys, values, headers and timestamps.
 In five cases, the mirror cannot copy the bytes of the records. It must decode the records, and encode them as a new
 batch:
 
-- Compaction has removed records, so the offsets in the batch have gaps. A broker refuses a batch with gaps from
-  a producer, so the mirror encodes the remaining records as a new batch.
+- Compaction has removed records, so the offsets in the batch have gaps. The mirror sends its batches as a
+  producer, and a broker refuses a batch with gaps from a producer.
 
 - The source broker has set the timestamps of the batch (LogAppendTime). A producer must not send timestamps that a
   broker has set.
 
 - The batch header contains a delete horizon instead of the base timestamp. A delete horizon is the time after
-  which compaction can delete the batch's tombstones and markers. The mirror encodes a new batch with a base
-  timestamp.
+  which compaction can delete the batch's tombstones and markers.
 
-- The mirror has already copied the first records of the batch, for example 2 of 5 records. It encodes only the
-  other 3 records as a new batch.
+- The mirror has already copied the first records of the batch, for example 2 of 5 records. It must copy only the
+  other 3 records.
 
 - The batch has an old message format (v0 or v1).
 """

@@ -3,7 +3,7 @@
 Every few seconds, the mirror reads the committed offsets of the selected groups at the source, and translates
 them. The mirror commits a translated offset at the target if two conditions hold:
 
-- The group has no members at the target. Otherwise, the target would refuse the commit.
+- The group has no members at the target. Otherwise, the target refuses the commit.
 - At the target, the group has committed no offset, or a smaller one. Otherwise, a group that already reads at
   the target would go back.
 
@@ -11,8 +11,8 @@ The mirror remembers *runs* of copied records. In a run, the offset grows by one
 the source and at the target (see `translation`). For a committed offset in a run, the mirror computes the
 offset at the target.
 
-For some offsets, the mirror must count records. For example, it knows that offset 500 of the source corresponds
-to offset 300 of the target, but it does not know the exact offsets after that. A group has committed offset 560
+For an offset between two runs, the mirror must count records. For example, it knows that offset 500 of the source
+corresponds to offset 300 of the target, but not the exact offsets after that. A group has committed offset 560
 at the source. The source has 40 records from offset 500 to 559. At the target, the mirror skips 40 records from
 offset 300 on. The offset of the next record is the result.
 """

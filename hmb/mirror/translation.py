@@ -13,29 +13,27 @@ For example, a consumer group has committed offset 5 at the source. If the recor
 target, the group continues there at offset 4.
 
 A partition *keeps* its offsets if each record has the same offset in the copy as at the source. For example,
-the partition and its copy both have records at all offsets from 7 to 99. One `CopiedRun` then describes all
-these records.
+the partition and its copy both have records at all offsets from 7 to 99. All these records are then in one run.
 
 If the mirror writes in transactions, each transaction adds a marker to the copy. The marker uses an offset in
-the copy, but none at the source. The marker therefore ends a run (a series of records with consecutive offsets
-at the source and in the copy). A partition can have thousands of runs.
+the copy, but none at the source, so it ends a run. A partition can have thousands of runs.
 
-A mirror keeps at most MAX_RUNS `CopiedRun` objects of a partition. If there are more, the mirror deletes every
-second object in the older half. Each deleted object leaves a *gap* in the known offsets.
+A mirror keeps at most MAX_RUNS runs of a partition. If there are more, the mirror forgets every second run in
+the older half. Each forgotten run leaves a *gap* between two other runs.
 
 A gap is a part of a partition for which the mirror no longer knows the exact offsets in the copy, so the mirror
 counts records. For example, a consumer group has committed offset 560 in a gap. At the source, this gap has 40
 records before offset 560. In the copy, the group continues after the first 40 records of the gap (see
 `groups`).
 
-If the mirror cannot find a consumer group's exact offset in the copy, the mirror commits a smaller offset. The
-group then reads some records again, but misses none.
+If the mirror cannot count the records of a gap, the group continues at the start of the gap. It then reads some
+records again, but misses none.
 
-A mirror saves the `CopiedRun` objects of a partition as text in an offset commit. This text must be short, so
-MAX_RUNS limits the number of these objects.
+A mirror saves the runs of a partition as text in an offset commit. This text must be short, so MAX_RUNS limits
+the number of runs.
 
 The command `hmb restore` uses the class `Translation` for the offsets of a backup (cli/backup/renumbering.py).
-The command does not save the `CopiedRun` objects as text, so it keeps all of them.
+The command does not save its runs as text, so it keeps all of them.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ and makes the metrics from it.
 
 The metrics differ from Kafka's metrics in three ways:
 
-- Unlike in Kafka, the metrics of requests have no label for the API version.
-- Unlike in Kafka, `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the
-  record bytes of all topics together.
+- The metrics of requests have no label for the API version.
+- `bytesin_total` and `bytesout_total` have no label for the topic. Each of them counts the record bytes of all
+  topics together.
 - Kafka's `messagesin_total` counts the messages of a topic. HMB's `messagesin_total` counts the offsets that
   the topic has used, including the offsets of transaction markers.
 """

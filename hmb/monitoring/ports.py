@@ -94,7 +94,7 @@ class MonitoringPorts:
         ui: HttpAddress | None = None,
         properties: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Bind the HTTP ports for the broker's state, metrics and page (`ui`).
+        """Bind the HTTP ports for the broker's state, metrics and page (`ui`). `start` begins to serve requests.
 
         Raises OSError if a port is not free. Raises PublicAddressError if other computers can reach the state or the
         page, but the broker's settings (`properties`) contain no usable TLS key.

@@ -11,8 +11,8 @@ A user who reads the page or the broker's state over HTTP needs the same rights 
     connections, events and single requests      CLUSTER_ACTION on the cluster
 
 The connections, events and requests of a broker show the clients, topics and groups of all users. To see this
-data, a user needs the permission CLUSTER_ACTION. In Kafka, brokers use this permission to copy topics from each
-other, so a user with this permission can read all topics anyway.
+data, a user needs the right CLUSTER_ACTION. In Kafka, brokers use this right to copy topics from each other, so
+a user with this right can read all topics anyway.
 """
 
 from __future__ import annotations

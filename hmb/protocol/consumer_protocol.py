@@ -7,9 +7,9 @@ the protocol type of the group is "consumer", there are two kinds of data:
 - An *assignment* contains the partitions that a member gets. The leader sends the assignments of all members in
   SyncGroup. The coordinator sends each member its own assignment.
 
-Each subscription and each assignment has two parts:
+Each subscription and each assignment has two parts (the second one has no length before it):
     int16   version
-    bytes   encoded fields
+    ...     encoded fields
 
 A new version of a subscription or an assignment only adds fields at the end. So a reader that supports versions 0 to 3
 can also decode version 4: it decodes the fields of version 3, and ignores the bytes after them.

@@ -103,8 +103,8 @@ def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
 
     Call `reserve` before each chunk. Raises ProtocolError if the stream ends before the end of the message.
 
-    The operating system provides a page of this memory only when bytes are written to the page. When Python deletes
-    the last memoryview of the message, the operating system gets all pages back.
+    The system provides a page of this memory at the first write, and gets all pages back when the last memoryview is
+    deleted. Python would copy a `bytearray` when it grows, and the C library could keep its memory.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

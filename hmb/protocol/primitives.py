@@ -30,7 +30,8 @@ The codecs of the primitive types follow these rules:
   after the encoded value.
 
 - An encoded string, byte string or array begins with its length. If the length is greater than the number
-  of bytes that remain in the buffer, the decoder raises ValueError. It does so before it allocates memory.
+  of bytes that remain in the buffer, the decoder raises ValueError. It does so before it allocates memory,
+  because a false length can be up to 2 GB.
 
 - A string has at most LONGEST_STRING bytes (32,767), because the older encoding stores the length as an
   int16. The newer encoding has the same limit, although it could store a greater length.

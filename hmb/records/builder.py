@@ -60,7 +60,7 @@ class RecordsBuilder:
         """Return the records as uncompressed messages of magic 0 or 1, or None if a record is not in a *run*.
 
         A run is a sequence of records whose values have the same length. `message_set` can convert a run without
-        decoding the records. Only `append_values` stores runs.
+        decoding the records. Only `append_values` stores runs, so a record that `append` has added is in no run.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

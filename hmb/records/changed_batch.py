@@ -41,8 +41,8 @@ def is_sendable(batch: RecordBatch) -> bool:
 
     - Compaction has not removed any records from the batch.
     - The producer has set the timestamps, not the broker.
-    - The header contains the base timestamp. Compaction can replace it by a delete horizon: the time after which it
-      may remove the batch's tombstones or its transaction marker.
+    - The header contains the base timestamp. Compaction can replace this timestamp by a delete horizon: the time after
+      which compaction may remove the batch's tombstones or its transaction marker.
     """
     has_own_times = batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon is None
     return batch.has_all_records and has_own_times

@@ -152,8 +152,7 @@ class TlsSettings:
 def check_pem_type(setting: str, type: str) -> None:
     """Raise TlsSettingError if a setting contains a store as text, but the type of this store is not PEM."""
     if type.upper() not in ("", "PEM"):
-        problem = f"the store is the text of a setting and not a file, so its type must be PEM, not {type}"
-        raise TlsSettingError(setting, problem)
+        raise TlsSettingError(setting, f"a store that is the text of a setting must have the type PEM, not {type}")
 
 
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:

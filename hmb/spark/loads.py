@@ -17,23 +17,20 @@ Mechanism: each call of the function `load` is a *load*. A load divides the new 
 A run contains one range of offsets for each partition. All ranges of a run together contain about
 `records_per_run` offsets (by default, 10 million). The load writes each run into its own folder in DIR.
 
-The function `load` locks the directory DIR, and deletes the folders of uncommitted runs. The folder of each
-committed run contains a *manifest*: a file with the start offset and the end offset of the run in each
-partition. The function continues at the end offsets in the newest manifest.
+First, a load locks DIR, and deletes the folders of uncommitted runs. The folder of each committed run contains a
+*manifest*: a file with the start offset and the end offset of the run in each partition. The load continues at
+the end offsets in the newest manifest.
 
 The load writes the records and the manifest of a new run into the folder `_tmp-N`, where N is the number of the
 run. It syncs these files to disk. To commit the run, the load renames the folder to `run=N`, and syncs DIR.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
 offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
-deletes `_tmp-00000002` and starts at offset 1000 again.
+deletes `_tmp-00000002` and starts at offset 1000 again. It does the same after a load that ended with an exception.
 
 The file system renames a folder in one step. If the process dies before this step, readers see no record of the
 run. If the process dies after this step, readers see all records of the run. Each record is therefore in exactly
 one committed run.
-
-If an exception or a power failure ends a load while the load writes run 3, the folder `_tmp-00000003` stays in
-the directory DIR. The next load deletes this folder.
 
 A program that reads the files in DIR needs no special code. Spark, pandas and Arrow read the name `run=N` as
 the value N of a column `run`. All three ignore files and folders whose names start with `_`. For example, this
@@ -215,7 +212,7 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run that `load` must write, and the end offset of the load in each partition.
 
-    The run is None if all records are loaded.
+    The run is None if all records are loaded. Its fields `rows` and `files` are 0 until `_write` has written the run.
 
     The number `most` limits the offsets in the run. The run can exceed this limit a little, because it contains at
     least one offset of each partition that has unread offsets.

@@ -126,8 +126,8 @@ def _partitions(topic: TopicMetadata) -> list[TopicPartition]:
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
     """Return the log start offset and the end offset of each partition.
 
-    The end offset is the offset of the next record. If the isolation level is `read_committed`, the end offset
-    is at most the first offset of the oldest open transaction.
+    The end offset is the offset of the next record. With the isolation level `read_committed`, it is the last stable
+    offset, which is at most the first offset of the oldest open transaction.
     """
     partitions = list(partitions)
     for topic in {partition.topic for partition in partitions}:

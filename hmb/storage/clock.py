@@ -10,7 +10,7 @@ A test can move the clocks `now_ms` and `monotonic_ms` forward, for example to m
 records. But a thread that waits for new records uses `time.monotonic`, which a test does not move. Otherwise,
 the wait would end too early.
 
-The broker reads the time from four clocks. The next table shows the purposes of each clock:
+The broker reads the time from four clocks. The next table shows the main purposes of each clock:
     now_ms             LogAppendTime, the valid range of timestamps, retention, file.delete.delay.ms, flush.ms,
                        min.compaction.lag.ms, max.compaction.lag.ms, KIP-848 assignment intervals, the age of
                        tombstones, the timeouts of transactions, and the expiry of idle producers, idle

@@ -81,7 +81,7 @@ class Segment:
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
-        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, or None if unknown
+        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
         # The number of batches. None means unknown: the segment existed before the broker started, and no rebuild of
         # the indexes has counted its batches.
         self.batch_count: int | None = None if self.size else 0
@@ -176,7 +176,7 @@ class Segment:
         no such batch exists before the position `end`.
 
         The region ends at or before `end`. It has at most `max_bytes` bytes, so its last batch may be incomplete. But
-        the first batch is always complete, even if it is larger than `max_bytes`.
+        the first batch is always complete. Otherwise, a reader could never read a batch larger than `max_bytes`.
 
         All offsets in the region must be below `next_offset`. Raises DamagedSegment if the first batch breaks this
         rule, if a batch header is damaged, or if the log file is missing. Raises OSError if the file cannot be read.

@@ -20,8 +20,8 @@ A consumer fetches the records at the offsets from `start` up to `end` - 1. The 
 transactions that have records at these offsets. For each of these transactions, the list contains the producer
 id and the transaction's first offset.
 
-From an aborted transaction's first offset on, a read-committed consumer skips all records of the transaction's
-producer. It stops at the marker that ends the transaction.
+From an aborted transaction's first offset on, the consumer skips all records of the transaction's producer. It
+stops skipping when it reads the marker that ends the transaction.
 
 For a fetch from offset `start` on, the broker reads only index entries whose marker is at or after `start`. If
 a marker is below `start`, its transaction has no records in the fetch. The broker also reads the indexes of the
@@ -29,7 +29,7 @@ next segments.
 
 For a fetch up to offset `end` - 1, the search in the transaction index ends after the first entry whose last
 stable offset is at least `end`. When the broker wrote this entry, all transactions with records below `end` had
-ended. Later entries belong to other transactions.
+ended. Transactions with later entries have no records below `end`.
 
 If a segment has no aborted transactions, its `.txnindex` file does not exist. A lost `.txnindex` file would
 therefore look like a segment without aborted transactions, and consumers would receive aborted records. To

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--hmb-keep",
         action="store_true",
-        help="keep the topics of the tests and the broker's data directory; at the end, pytest prints its path",
+        help="keep the topics of the tests and the broker's data directory; pytest prints the directory's path",
     )
     group.addoption(
         "--hmb-ui",
@@ -77,10 +77,7 @@ def _add_to_summary(config: pytest.Config, *lines: str) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Print a pytest-xdist worker's messages about its broker at the end of the test run.
-
-    A crashed worker has sent no messages.
-    """
+    """At the end of the test run, print the lines that a pytest-xdist worker has sent. A crashed worker sends none."""
     _add_to_summary(node.config, *getattr(node, "workeroutput", {}).get("hmb", []))
 
 

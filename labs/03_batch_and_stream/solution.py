@@ -19,7 +19,7 @@ def batch_view(log, end):
 class SpeedView:
     def __init__(self, begin):
         self.begin = begin
-        self.clicks = []  # the clicks from the offset `begin` on
+        self.clicks = []  # the clicks with an offset of `begin` or higher
 
     @property
     def counts(self):

@@ -173,7 +173,7 @@ def test_a_restart(answer):
 def attempt(answer, world, outcomes):
     """Run a transaction for each item of `outcomes`. After a crash, start a new coordinator and try again.
 
-    Return a tuple (epoch, added partitions, expected outcome) for each transaction that has begun, as a list. If a
+    Return a list with a tuple (epoch, added partitions, expected outcome) for each transaction that has begun. If a
     crash interrupts a transaction that should commit, commit and abort are both allowed. The expected outcome is
     then None.
     """

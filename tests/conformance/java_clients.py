@@ -75,12 +75,11 @@ class Dump:
 def dump_logs(files: Sequence[Path]) -> dict[Path, Dump]:
     """Run Kafka's DumpLogSegments on log files, and parse its output.
 
-    The report of a file starts with the line `Dumping <path>`. The next lines are of three kinds:
+    The report of a file starts with the lines `Dumping <path>` and `Log starting offset: 0`. The next lines are of
+    three kinds:
 
     - `baseOffset: 0 lastOffset: 9 ... compresscodec: none crc: 1 isvalid: true` describes a batch.
-
     - `offset: 0 position: 0 ... isvalid: true` describes an old message (magic 0 or 1).
-
     - `| offset: 0 ... payload: ...` describes a record in the batch or the old message above this line.
 
     DumpLogSegments reports a wrong checksum as `isvalid: false`, or as `isValid: false` in the line of a record. The

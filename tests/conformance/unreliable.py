@@ -4,8 +4,8 @@
         hmb.Producer(network.address)
 
 The proxy receives whole frames from the client and from the broker. For each frame, the proxy selects a failure, or
-none, at random. One seed determines the random numbers of all connections. A test that runs again with the same seed
-has similar failures, but not at exactly the same moments, because threads and processes run differently.
+none, at random. Each connection has its own random numbers, which the seed determines. A test with the same seed
+therefore repeats the kinds of failures, but not their exact moments, which depend on threads and processes.
 
 The proxy can cause these failures:
 

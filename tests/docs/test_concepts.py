@@ -31,7 +31,8 @@ def test_the_glossary_explains_at_least_120_words_once() -> None:
     words = words_of_glossary()
     assert len(words) >= 120
     assert len({word.lower() for word in words}) == len(words)
-    assert [word for word in words if len(word.split()) > 4] == []  # An explanation on the line of its word is lost.
+    # The documentation does not show an explanation that is on the line of its word. Such a line has more than 4 words.
+    assert [word for word in words if len(word.split()) > 4] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=[path.stem for path in PAGES])

@@ -130,8 +130,8 @@ def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callab
 def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Callable[..., None]) -> None:
     """A snapshot can be wrong if the spouts resume before each bolt has begun the snapshot, as in the Hailstorm paper.
 
-    A spout can then send a tuple that does not belong to the snapshot to a bolt that has not begun the snapshot. The
-    bolt later saves this tuple in the snapshot.
+    A spout can then send a later tuple to a bolt that has not begun the snapshot. The bolt saves this tuple in the
+    snapshot, although the tuple does not belong to the snapshot.
     """
     plant(Negotiator, "steps", paper_rules.steps_without_waiting_for_the_split())
     plant(Participant, "bolt_machine", paper_rules.BoltThatSplitsWhenFlowing)
@@ -173,7 +173,7 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
     """The planted defect: for each partition, a bolt adds one tuple too many to a snapshot.
 
     For example, the snapshot's clock contains offset 10, so the last offset in the snapshot should be 9. The bolt also
-    adds the tuple from offset 10.
+    adds the tuple from offset 10. After a restart from this snapshot, the tuple counts twice.
     """
     without_waiting = BoltMachine._without_waiting
 

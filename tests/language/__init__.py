@@ -2,7 +2,7 @@
 
 People read HMB more often than they run it. Its texts therefore have tests, like its code. The module `texts` finds
 every text of the project and its position. The module `rules` finds some of the mistakes that make a text hard to read:
-long sentences, sentences without a subject, and words that have a different meaning in the documentation of Kafka.
+long sentences, sentences without a subject, and unusual words for which a usual word exists.
 
 The command `python -m tests.language` lists texts, draws a random sample for a reader, or prints the mistakes::
 

@@ -14,9 +14,9 @@ from hmb.mirror.translation import MAX_RUNS, CopiedRun, Translation
 
 
 def translation(*runs: tuple[int, int, int]) -> Translation:
-    """Return a `Translation`, which translates source offsets to target offsets, for the given runs.
+    """Return a `Translation` with the given runs, for a partition whose copy begins at offset 0.
 
-    Each run is a series of copied records: (first offset at the source, first offset at the target, number of records).
+    A run is `(first offset at the source, first offset at the target, number of records)`.
     """
     made = Translation([CopiedRun(0, 0, 0)])
     for run in runs:

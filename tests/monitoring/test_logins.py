@@ -205,7 +205,7 @@ def test_a_program_sends_name_and_password(page: SecuredPage, run: Hmb) -> None:
 
 @pytest.mark.parametrize("value", ["", "é", "Ym9i=", "/w==", "Ym9i"])
 def test_a_damaged_basic_header_is_refused(page: SecuredPage, value: str) -> None:
-    """The server answers 401 to a value that is no base64, no UTF-8, or has no colon after the user name."""
+    """The server answers 401 if the value is not base64, or decodes to no UTF-8 text or to a text without a colon."""
     assert page.ask("GET", "/state", Cookie=page.cookie, Authorization=f"Basic {value}")[0] == 401
 
 

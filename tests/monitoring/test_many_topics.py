@@ -122,8 +122,8 @@ def size_of(tab: ChromiumTab) -> tuple[int, int]:
 def test_a_page_that_is_open_for_a_day_does_not_grow() -> None:
     """The page gets more than 450 changes between the two measurements of its size.
 
-    While the page is paused, the newest 400 changes wait. The page is paused once before the first measurement, because
-    the browser then compiles the functions for this case, and keeps the compiled code.
+    While the page is paused, the newest 400 changes wait. The test also pauses the page once before the first
+    measurement, because the browser compiles the functions for a pause at the first pause, and keeps the compiled code.
     """
     with hmb.Broker() as broker:
         broker.create_topic("orders")

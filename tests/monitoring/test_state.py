@@ -97,7 +97,8 @@ def test_a_cache_keeps_a_partition_until_its_offsets_change(monkeypatch: pytest.
 def test_a_cache_keeps_the_timestamps_of_lagging_groups(monkeypatch: pytest.MonkeyPatch, fresh: float) -> None:
     """To show how old a group's lag is, the broker reads a timestamp from the log. The cache keeps this timestamp.
 
-    The broker computes the state twice. It reads the timestamp only once, unless the cache keeps timestamps for 0 s.
+    The broker computes the state twice. In between, new records arrive, but they do not change the timestamp at the
+    group's position. So the broker reads the timestamp only once, unless the cache keeps timestamps for 0 s.
     """
     monkeypatch.setattr(state_cache, "FRESH_TIMESTAMPS", fresh)
     read: list[int] = []

@@ -68,7 +68,7 @@ def test_hmb_reads_their_records(client: str, magic: int, codec: Codec) -> None:
     data = ENCODERS[client](RECORDS, magic, codec)
     assert parse_batch(data).codec is codec
     # In the old formats, kafka-python and aiokafka write the offset 0 for a compressed message set. A broker replaces
-    # this offset by the offset of the last message. Here, the function `assign_offsets` does the same.
+    # this offset with the offset of the last message. Here, the function `assign_offsets` does the same.
     if magic < 2:
         assert [r.offset for r in read_records(assign_offsets(data, 1000).data)] == list(range(1000, 1300))
         data = assign_offsets(data, 0).data

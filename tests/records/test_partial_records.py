@@ -1,6 +1,6 @@
 """Tests of `partial_records`, which reads the offset and the timestamp of each record, but does not copy the value.
 
-The function also checks whether each record has a key.
+The function also returns whether each record has a key.
 """
 
 from __future__ import annotations

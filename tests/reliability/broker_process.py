@@ -111,10 +111,8 @@ class Probe:
         self._broker, self._request, self._version, self._pause = broker, request, version, pause
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.times: list[float] = []  # for each request: the seconds from the connection attempt to the answer
-        # For each request: the seconds until the answer, minus the time for which threads waited for a CPU
-        # (see stopwatch.py).
-        self.own_times: list[float] = []
+        self.times: list[float] = []  # seconds of the wall-clock time
+        self.own_times: list[float] = []  # the same seconds minus the waits for a processor (see stopwatch.py)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):

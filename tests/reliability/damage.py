@@ -16,9 +16,10 @@ Clients may see one kind of damage: a wrong offset of a batch. No CRC covers thi
 batches to the client unchecked. A running broker checks only the offset of the first batch in each response. A later
 batch in a response may therefore have a wrong offset until the next start of the broker repairs it.
 
-From the modification time of a file, a broker notices at its start that another process has changed the file. But if
-the old broker appends to the file after the damage and then stops normally, it saves the time of its own last write.
-The new broker then does not notice the wrong offset. Kafka's broker never notices a wrong offset.
+At its start, a broker compares the modification time of a log file with the saved time, and so notices that another
+process has changed the file. But if the running broker appends to the file after the damage and then stops normally, it
+saves the time of its own last write. The next start then does not notice the wrong offset. Kafka's broker never notices
+a wrong offset.
 
 `python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
 broker's log. test_damage.py runs some cases.
@@ -335,9 +336,9 @@ class _Run:
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
         """Return the offsets of the committed records whose commit marker may be lost.
 
-        The set `lost` contains the offsets of the damaged batches. For example, offset 7 is in this set, and no record
-        had offset 7. A commit marker may have had offset 7, so the method returns every offset below 7 that belongs to
-        a committed record.
+        The set `lost` contains the offsets of the damaged batches. An offset in this set that belonged to no record may
+        have belonged to a commit marker. This marker may have committed any of the records before it. For example, if
+        `lost` contains offset 7, and no record had this offset, the committed records below offset 7 may be lost.
         """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()

@@ -4,14 +4,14 @@
     python -m tests.reliability.mutated --requests 100000 --seed 7
     python -m tests.reliability.mutated --seconds 600          # as many requests as fit into ten minutes
 
-The program does not use sockets. It passes the bytes of each request directly to the dispatcher of a broker, so it
-sends many more requests per second than `hostile.py`, which uses sockets.
+Unlike `hostile.py`, the program does not use sockets. It passes the bytes of each request directly to the dispatcher of
+a broker, so it sends many more requests per second.
 
 The program has three clients.
 
 - The client *before the login* chooses SASL mechanisms and sends login messages, but it knows no password.
 - The client *without rights* is authenticated, but no ACL permits it any operation.
-- The client *a super user* sends requests that reach the handlers of all APIs.
+- The *super user* sends requests that reach the handlers of all APIs.
 
 The program reports a fault if the broker breaks one of these rules.
 

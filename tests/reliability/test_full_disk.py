@@ -161,9 +161,9 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 def test_records_stay_if_the_new_start_offset_cannot_be_stored(small_disk: SmallDisk) -> None:
     """If the broker cannot store the new log start offset, DeleteRecords has no effect.
 
-    The test deletes the records at offsets 0 and 1. The first segment also contains offset 2, so the broker deletes no
-    segment, and the full disk has no space for the new log start offset. Before a bug was fixed, the log start offset
-    changed in memory, although the response was an error.
+    The test asks the broker to delete the records at offsets 0 and 1. The first segment also contains offset 2, so the
+    broker deletes no segment, and the full disk has no space for the new log start offset. Before a bug was fixed, the
+    log start offset changed in memory, although the response was an error.
     """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:

@@ -115,8 +115,9 @@ def _worker_python() -> Path:
 def _worker_user() -> str | None:
     """Return the user who runs Spark's worker: `nobody`, or None for the user who runs the tests.
 
-    If root runs the tests, `nobody` runs the worker. But `nobody` must have access to the directories of Python and
-    Spark. If other users have no access to such a directory or to one of its parents, the function returns None.
+    If root runs the tests, `nobody` runs the worker. But `nobody` must have access to the directories of Python, of
+    Spark and of temporary files. If one of these directories or of their parents is not open for all users, the
+    function returns None.
     """
     needed = [SPARK_HOME / "bin", _worker_python().parent, Path(tempfile.gettempdir())]
     is_open = all(folder.stat().st_mode & 0o005 == 0o005 for each in needed for folder in (each, *each.parents))

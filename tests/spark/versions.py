@@ -31,7 +31,7 @@ RECORDS = 20
 BUSY, TRIES = "Python worker failed to connect back", 3
 
 
-class Abilities:
+class Features:
     """The features of the data source. Each public method tests one feature, a column of the printed table."""
 
     def __init__(self, spark: SparkSession, servers: str, folder: Path) -> None:
@@ -84,7 +84,7 @@ class Abilities:
         return [each.numInputRows for each in query.recentProgress if each.numInputRows]
 
 
-COLUMNS = [name for name in vars(Abilities) if not name.startswith("_")]
+COLUMNS = [name for name in vars(Features) if not name.startswith("_")]
 
 
 def try_all() -> None:
@@ -106,17 +106,17 @@ def try_all() -> None:
             print(f"session: {error}")
             return
         try:
-            abilities = Abilities(spark, broker.bootstrap_servers, Path(folder))
+            features = Features(spark, broker.bootstrap_servers, Path(folder))
             for name in COLUMNS:
-                print(f"{name}: {_outcome(getattr(abilities, name))}", flush=True)
+                print(f"{name}: {_outcome(getattr(features, name))}", flush=True)
         finally:
             spark.stop()
 
 
-def _outcome(ability: Callable[[], bool]) -> str:
+def _outcome(feature: Callable[[], bool]) -> str:
     for left in reversed(range(TRIES)):
         try:
-            return "yes" if ability() else "no, the result is wrong"
+            return "yes" if feature() else "no, the result is wrong"
         except Exception as error:  # noqa: BLE001 - the table shows each error
             lines = [line for line in str(error).splitlines() if line.strip()]
             if left == 0 or BUSY not in str(error):

@@ -89,7 +89,8 @@ KAFKA_DEFAULTS_OF_ALIASES = {"node.id": None, "log.dir": "/tmp/kafka-logs"}
 # The broker can divide its work among threads in two ways. network/server.py contains the code for "connection", and
 # network/staged.py the code for "staged".
 THREADING = ("connection", "staged")
-# The broker reads these names first. For example, if a user sets log.dir and log.dirs, the value of log.dirs wins.
+# The broker reads these names first, so that the values of other names replace their values. For example, if a user
+# sets both log.dir and log.dirs, the broker uses the value of log.dirs.
 OVERRIDDEN = [*TIMES, "log.dir"]
 
 
@@ -330,9 +331,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # The settings in `finest_names`, for example log.retention.ms, have no default, as in Kafka. A value of
-        # log.retention.ms replaces the value of log.retention.hours. So a default of log.retention.ms would replace the
-        # hours that a user has set.
+        # As in Kafka, a name in `finest_names`, for example log.retention.ms, has no default.
         default = None if name in finest_names else key.default
         yield key._replace(name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

@@ -25,13 +25,12 @@ A setting can have several names. For example, `log.retention.ms` and `log.reten
 different units. A setting can also have several values, for example one in `server.properties` and a default.
 Kafka calls each pair of a name and a value, such as `log.retention.hours=168`, a *synonym* of the setting.
 
-A client requests a setting by one of its names. The broker sorts the setting's synonyms (pairs of name and
-value) by priority, the highest first. As in Kafka, the response leaves out all synonyms before the first one
-with the requested name.
+A client requests a setting by one of its names. The broker sorts the setting's synonyms by priority, the highest
+first. As in Kafka, the response leaves out all synonyms before the first one with the requested name.
 
-For example, a setting has the values `log.retention.ms=5000` (from a client) and `log.retention.hours=168` (the
-default). A request for `log.retention.ms` returns both values. A request for `log.retention.hours` returns only
-the second value, because a response begins with a value of the requested name.
+For example, a setting has the synonyms `log.retention.ms=5000` (from a client) and `log.retention.hours=168` (the
+default). The response to a request for `log.retention.ms` contains both synonyms. The response to a request for
+`log.retention.hours` contains only the second one.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from hmb.storage.state.identity import DataDirectoryError
 LOGGER = logging.getLogger(__name__)
 MAX_SETTINGS = 1000  # limit for the number of altered settings of one broker
 MAX_GROUPS = 10_000  # limit for the number of groups with altered settings
-MAX_CLIENT_METRICS = 1000  # limit for the number of subscriptions of client metrics
+MAX_CLIENT_METRICS = 1000  # limit for the number of client-metrics subscriptions
 # The names and values of one broker's altered settings can have at most this number of characters in total. The same
 # limit applies to the names of all groups with altered settings, and to the names of all client-metrics subscriptions.
 MAX_CHARACTERS = 1 << 20
@@ -174,7 +173,7 @@ class DynamicConfig:
         """
         with self._lock:
             before = self._store.client_metrics
-            changed = _with_changes(before, changes, MAX_CLIENT_METRICS, "client metrics")
+            changed = _with_changes(before, changes, MAX_CLIENT_METRICS, "client-metrics subscriptions")
             self._store.write(client_metrics=changed)
 
     def _merged(self, brokers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -10,7 +10,7 @@ Behavior: for each partition, the request contains a list of brokers that must s
       NO_REASSIGNMENT_IN_PROGRESS.
 Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores
     this field, because each partition always has one replica.
-Left out: moves, because there is no other broker. So a tool cannot move partitions away from this broker.
+Left out: moves, because there is no other broker. So a tool cannot use this API to balance the load of brokers.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Behavior: a client creates a token for its own user, and gets the token's id and
     - *No key.* The setting `delegation.token.secret.key` is missing: DELEGATION_TOKEN_AUTH_DISABLED (61).
     - *No login.* The client is not authenticated, or has logged in with a delegation token:
       DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (64).
-Version notes: from version 3 on, a client can create a token for another user, the owner of the token.
+Version notes: from version 3 on, a client can create a token for another user. This user is the token's owner.
 Left out: nothing. HMB supports the whole API.
 """
 

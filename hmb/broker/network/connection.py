@@ -38,8 +38,8 @@ class AcceptedConnection:
     The connection has three time limits:
 
     - A read fails if no bytes arrive for `idle` seconds.
-    - A write ends if it sends no bytes for STALL seconds. The thread then checks the time limit of the whole response,
-      and writes again (sending.py).
+    - A write ends if it sends no bytes for STALL seconds. The thread then writes again, unless the time limit of the
+      whole response has passed (sending.py).
     - The server closes a connection whose `deadline` has passed.
 
     The kernel enforces the first two limits (SO_RCVTIMEO, SO_SNDTIMEO). The method `settimeout` of a Python socket

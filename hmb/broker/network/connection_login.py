@@ -50,7 +50,7 @@ class ConnectionLogin:
         Until the login succeeds, a request can have at most MAX_BEFORE bytes. The client must log in within
         FIRST_REQUEST_TIMEOUT seconds.
 
-        `sessions` maps each mechanism to the maximum length of a session in seconds. 0 means no limit. A session that
+        `sessions` maps each mechanism to the longest lifetime of a session in seconds. 0 means no limit. A session that
         began with a token also ends when the token expires. Before the session ends, the client must log in again.
 
         If the login fails, the object calls `stop`, which ends the connection after the current response.

@@ -21,10 +21,9 @@ one system call. After each system call, the operating system can switch from th
 system calls cause fewer switches.
 
 A limit higher than four makes a producer slower. With a limit of 64 responses, the client waits for a long time and
-then receives many responses at once. The client and the broker then often wait for each other.
-
-Collecting many ready responses makes a producer slower. With acks=1, HMB's producer sent 6,285 records/s when
-the broker collected up to 64 responses, and 16,001 records/s when the broker sent each response alone.
+then receives many responses at once. The client and the broker then often wait for each other. In a measurement
+with acks=1, HMB's producer sent 6,285 records/s when the broker collected up to 64 responses, and 16,001 records/s
+when the broker sent each response alone.
 
 A ready response waits in the queue for further responses only if it answers a Produce request. For example, a
 client sends two Fetch requests, and the second Fetch must wait 500 ms for new records. The thread sends the

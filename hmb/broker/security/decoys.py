@@ -13,8 +13,7 @@ The *shape* of a credential consists of the number of iterations, the length of 
 salt: random bytes or a number in base 36. A decoy gets the shape of a stored credential.
 
 Stored credentials can differ in their shape, for example in the number of iterations. The broker uses the
-user's name to select one of these shapes for a decoy (an invented credential). A name therefore gets the same
-shape in each login.
+user's name to select one of these shapes for a decoy. A name therefore gets the same shape in each login.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ from hmb.broker.security.metadata_records import UserScramCredentialRecord
 from hmb.security import scram
 from hmb.security.scram import ScramCredential, ScramMechanism
 
-# A decoy (an invented credential) imitates the shape of a real credential: the length of its salt and its number of
-# iterations. For each mechanism, decoys imitate only the 8 most frequent shapes.
-MAX_SHAPES = 8
+MAX_SHAPES = 8  # For each mechanism, decoys imitate at most this number of shapes, the most frequent ones.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 NUMBER_BITS = 130  # the size of the random number from which Kafka's tools make a salt
 NUMBER = re.compile(rb"[0-9a-z]{20,26}")
@@ -54,8 +51,6 @@ OWN_SHAPE = CredentialShape(scram.SALT_SIZE, scram.DEFAULT_ITERATIONS)  # creden
 
 def shapes_of(credentials: Iterable[UserScramCredentialRecord]) -> dict[int, list[CredentialShape]]:
     """Return a dict: mechanism -> the most frequent shapes of its credentials (at most MAX_SHAPES).
-
-    A shape consists of a number of iterations and the length of a salt.
 
     The salts from Kafka's tools are random numbers in base 36, so their lengths differ by chance. The function uses
     the length 0 for all these salts, so that different lengths do not count as different shapes.

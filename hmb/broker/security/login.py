@@ -197,7 +197,7 @@ class Login:
             self._refuse("the name contains a control character", exchange.user)
             raise self._failure()
         if self.state is LoginState.AGAIN and principal != self.principal:
-            self._refuse(f"the client authenticated again as {principal} instead of {self.principal}")
+            self._refuse(f"the client logged in again as {principal} instead of {self.principal}")
             raise self._failure()
         self.state = LOGIN.next(self.state, LoginEvent.PROVED)
         self.principal, self.is_delegated, self._exchange = principal, exchange.is_delegated, None

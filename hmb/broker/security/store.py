@@ -138,7 +138,7 @@ class SecurityStore:
                 manifest.replace_file(decoys, self.decoy_key)
         except (DamagedStateFile, OSError, ProtocolError, KafkaError, ValueError) as error:
             raise DataDirectoryError(
-                f"cannot use the users, ACLs and quotas in {path}: {error}; restore the file from a copy; to start "
+                f"cannot use the users, ACLs and quotas in {path}: {error}; restore this file from a copy; to start "
                 f"without users, ACLs and quotas, move the files {path}, {directory / DECOYS} and {manifest.path} "
                 "to another directory"
             ) from error

@@ -80,7 +80,7 @@ class ClientTelemetry:
         self._instances: OrderedDict[UUID, ClientInstance] = OrderedDict()  # the last used instance is at the end
 
     def subscribe(self, instance_id: UUID, client: TelemetryClient, now: int) -> tuple[UUID, RequestedMetrics]:
-        """Return the id of a client instance, and the metrics that the broker requests from it.
+        """Return the id of a client instance, and the metrics and the interval that the broker requests from it.
 
         If `instance_id` is zero, the client is new, and the method chooses an id. Raises THROTTLING_QUOTA_EXCEEDED if
         the client asks too early.

@@ -68,7 +68,7 @@ def finish_interrupted_changes(
     for name in {found.topic for found, _ in logs.items()} - stored.keys():
         if name not in own:
             LOGGER.warning(
-                "another broker created topic %s; HMB keeps all records until a client changes the topic's settings",
+                "another broker created topic %s; HMB keeps its records until a client changes the topic's retention",
                 name,
             )
         stored[name] = StoredTopic(0, dict(own.get(name, ADOPTED)))

@@ -164,7 +164,7 @@ class Topics:
             def check(name: str) -> None:
                 self._table.check_is_free(name)
                 if metric_name(name) in taken:
-                    why = f'{name!r} and another new topic differ only in the characters "." and "_"'
+                    why = f'the names of {name!r} and another new topic differ only in the characters "." and "_"'
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
                 taken.add(metric_name(name))
 

@@ -13,7 +13,7 @@ directories, which frees space. Only then does the broker write `topics.json` wi
 
 Another broker, for example Kafka, may have created topics in this data directory. HMB does not know the settings of
 these topics, because `topics.json` does not contain them. HMB adds the topics to this file with the settings ADOPTED.
-With these settings, it keeps all records of the topics until a client sets other settings.
+With these settings, it keeps all records of the topics until a client changes their retention.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class TopicStore:
             return {name: _stored(entry) for name, entry in entries.items()}
         except (DamagedStateFile, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise DataDirectoryError(
-                f"cannot use the list of topics {self.path}: {error}; restore this file from a copy. If you have no "
-                f"copy, move this file and {self._manifest.path} to another directory. All topics then have default "
-                "settings, and the broker deletes no records"
+                f"cannot use the list of topics {self.path}: {error}; restore this file from a copy; to start "
+                f"without it, move this file and {self._manifest.path} to another directory. All topics then have "
+                "the default settings, but the retention has no limit"
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:

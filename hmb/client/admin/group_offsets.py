@@ -43,7 +43,7 @@ def list_group_offsets(
     An open transaction can contain offsets of the group that are not committed yet. If `require_stable` is true,
     the method waits until this transaction has ended, but at most `request_timeout` seconds.
 
-    If partitions have errors, the method raises the first of these errors. The broker must be Kafka 0.8.2 or newer.
+    If partitions have errors, the method raises the first of these errors. Needs Kafka 0.8.2.
     """
     asked = None if partitions is None else list_of_partitions(partitions)
 

@@ -114,7 +114,7 @@ def list_groups(brokers: Brokers, states: Collection[str] = (), types: Collectio
 
 
 def describe_groups(brokers: Brokers, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
-    """Return the state and the members of each group. The broker must have Kafka 0.9 or newer.
+    """Return the state and the members of each group. Needs Kafka 0.9.
 
     If a group does not exist, its error is GROUP_ID_NOT_FOUND.
     """

@@ -46,8 +46,8 @@ class ShareOffset(NamedTuple):
 
     - `start_offset`: all records below this offset are complete. The value is None if the group has not yet read
       the partition.
-    - `lag`: the number of records that are not complete. The value is None if the broker returns no
-      lag, for example for an unread partition.
+    - `lag`: the number of records that are not complete. The value is None if the broker returns no lag, for
+      example for an unread partition.
     - `complete`: the number of complete records at or above `start_offset`.
     - `released`: the number of records that wait for another delivery, because a consumer has released them or has
       not acknowledged them in time.

@@ -26,8 +26,10 @@ def check_settings(settings: ConsumerSettings) -> None:
     if settings["max_poll_records"] < 1:
         raise ValueError(f"max_poll_records must be at least 1, not {settings['max_poll_records']}")
     if settings["group"] is not None and settings["partitions"] is not None:
-        why = "group=... and partitions=... exclude each other, because the group assigns the partitions to its members"
-        raise ValueError(f"{why}; to choose the partitions yourself, use assign() instead of partitions=...")
+        raise ValueError(
+            "a group assigns the partitions to its members; to choose the partitions yourself, use assign() instead of "
+            "partitions=..."
+        )
 
 
 def assignment_reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:

@@ -178,7 +178,7 @@ class AssignmentReader:
         If the position's field `in_group` is true, and the group has committed an offset for the partition, reading
         begins at the committed offset.
 
-        Otherwise, the position's field `start` says where reading begins. For example, if `start` is "latest", the
+        Otherwise, the position's field `start` decides where reading begins. For example, if `start` is "latest", the
         method asks a broker for the end of the log. With `read_committed`, it asks for the last stable offset.
         """
         now = time.monotonic()

@@ -88,8 +88,8 @@ class BatchResult:
         #
         # Threads can read four fields without `_lock`: `_missing`, `callbacks_done`, `_outcomes` and `send_now`.
         # `_missing` does not change after it has become 0, and `callbacks_done` does not change after it has become
-        # True. Threads read `_outcomes` only after it has become complete. If a thread calls `send_now` after the batch
-        # has been sent, the call changes nothing.
+        # True. Threads read `_outcomes` only after it has become complete. If the batch can get no more records, a call
+        # of `send_now` changes nothing.
         self._lock = threading.Lock()
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 

@@ -50,8 +50,8 @@ rejected it, or the broker's response is lost. There are four cases:
   batches after A. Let B be the first batch after A that the broker has certainly rejected. B and all batches
   after B get new sequence numbers in a new epoch.
 
-  The broker may have written batches after the failed batch. They keep their sequence numbers and their epoch,
-  and the producer sends them again. If the broker has already written a batch, it drops or rejects the copy.
+  The batches between A and B keep their sequence numbers and their epoch, and the producer sends them again. If
+  the broker has already written one of them, it drops or rejects the copy.
 
 For example, batches 1 to 4 are in flight. The responses to batches 1 and 2 get lost, and the broker rejects
 batches 3 and 4. The producer gives up batch 1. The broker may have written batch 2, so batch 2 keeps its
@@ -229,7 +229,7 @@ def release_sequences(batch: ProducerBatch, after: list[ProducerBatch], guarante
     The list `after` contains the batches of the partition that were sent after `batch`. The function also frees the
     numbers of these batches, except those that the broker may have written.
 
-    If the broker has certainly written neither `batch` nor a batch after it, the next batch begins with the first
+    If the broker has certainly not written `batch` or any batch after it, the next batch begins with the first
     number of `batch`. Otherwise, the function begins a new epoch of the partition, unless a newer epoch has begun.
     """
     if batch.numbers is None:

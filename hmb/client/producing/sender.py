@@ -160,7 +160,7 @@ class Sender(threading.Thread):
     def _send(self) -> None:
         """Encode the batches that the thread has taken from its queues (`_taken`), and send them to the leader."""
         version = self._guarantee.produce_version(self.connection)
-        has_batches = ProduceRequest.magic_of(version) == MAGIC  # whether it sends record batches, not old messages
+        has_batches = ProduceRequest.magic_of(version) == MAGIC  # otherwise, the request has messages v0 or v1
         producer = self._guarantee.producer_id_and_epoch(self.connection) if has_batches else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, producer)]
         self._guarantee.add_partitions(batch.partition for batch in self._taken)

@@ -272,8 +272,8 @@ class ClassicGroup:
     def reads(self, topic: str) -> bool:
         """Return whether members of the group read the topic, or True if the group does not know this.
 
-        The group does not know this if its members have no common protocol, or if it cannot decode the metadata of a
-        member. A group without members, or with a protocol type other than "consumer", reads no topic.
+        The group does not know this while it has no protocol that all members support, or if it cannot decode the
+        metadata of a member. A group without members, or with a protocol type other than "consumer", reads no topic.
         """
         if self.protocol_type != CONSUMER:
             return False

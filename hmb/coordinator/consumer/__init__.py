@@ -11,8 +11,8 @@ only increases:
     assignment epoch    the group epoch for which the broker has computed the newest target assignment
     member epoch        each member has its own: the newest assignment epoch that this member has reached
 
-To reach epoch 5, a member in epoch 4 gives up all partitions that are not in its new target assignment. If
-other members still own partitions of this target assignment, the member enters epoch 5 and *waits* for these
+A member enters the epoch of a target assignment when it has given up all partitions that are not in this target
+assignment. If other members still own partitions of the target assignment, the member then *waits* for these
 partitions.
 
 The state of a group depends on the group epoch, on the assignment epoch, and on the epoch of each member. For example,

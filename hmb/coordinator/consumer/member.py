@@ -26,7 +26,7 @@ contains its previous epoch.
 
 A heartbeat that contains a member's previous epoch must list the partitions that the member owns. The
 coordinator accepts this heartbeat only if the member's current assignment contains all these partitions. No
-other member can own a partition in the current assignment.
+other member can get one of these partitions before the member has given it up.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -120,9 +120,11 @@ class ConsumerMember:
         return subscription_size(self.topics, self.regex) + (0 if self.classic is None else self.classic.size)
 
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
-        """Check the epoch in a heartbeat. `owned` contains the partitions that the heartbeat lists.
+        """Check the epoch in a heartbeat.
 
-        If the heartbeat contains no list, `owned` is None. Three epochs are valid:
+        `owned` contains the partitions that the heartbeat lists. If it contains no list, `owned` is None.
+
+        Three epochs are valid:
 
         - 0: the member joins the group
         - the current epoch

@@ -7,8 +7,8 @@ step, the member is in one of these states:
 - UnreleasedPartitions: the member is in the epoch of the target. The member waits for partitions of its target that
   other members still own.
 
-A member's heartbeat has one of three results (`MemberEvent`): the member must give up partitions, it must wait
-for partitions, or it owns its target assignment.
+Each step has one of three results (`MemberEvent`): the member must give up partitions, it must wait for
+partitions, or it owns its target assignment.
 
 A member's target assignment can change at any time, so each of the three results is possible in every state.
 After a change, for example, a member that was waiting for partition 2 must give up partition 0.

@@ -88,7 +88,7 @@ class Subscriptions:
         return {member.regex for member in self._state.members.values() if member.regex}
 
     def _match(self, version: int, may_describe: MayDescribe) -> bool:
-        """Update the set of topics that each member's regex matches. Return whether any set has changed."""
+        """Update the set of matching topics of each regular expression. Return whether any set has changed."""
         subscribed = self._subscribed()
         names = [name for name in self._topics.names() if may_describe(name)] if subscribed else []
         changed = False

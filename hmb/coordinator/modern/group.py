@@ -62,7 +62,7 @@ class ModernGroup(ABC, Generic[StateT, SettingsT]):
         self.responses: list[tuple[Any, Any]] = []  # only responses to requests of the classic protocol (migration/)
         self.writes, self.event_texts = self.state.writes, self.state.event_texts
         self.is_unloaded = False
-        # The classic group that replaces this group after a downgrade. Only a KIP-848 group can have a successor.
+        # The classic group that replaces this group in a downgrade. Only a KIP-848 group can have a successor.
         self.successor: Group | None = None
         self._settings = settings
         self._topics = topics

@@ -8,12 +8,11 @@ In a *streams group*, the broker computes the assignment. A member sends the top
 application (subtopologies), and the topics between them. The broker creates the internal topics, and assigns
 *tasks* to the members. For example, task 0_1 processes partition 1 of the topics that subtopology "0" reads. As
 in a KIP-848 group (`hmb.coordinator.consumer`), a change of the group increases the group epoch. The broker
-then computes a target assignment, and each member moves to its target. These modules handle a heartbeat:
-    group      calls the other modules
-    topics     checks the topics, and names the missing ones
-    assignor   computes the target
-    member     moves the member one step towards its target
-    state      stores members, epochs, target and topology in records
+then computes a target assignment, and each member moves to its target.
+
+At each heartbeat, the module `group` calls three other modules: `topics` checks whether topics are missing, `assignor`
+computes a new target if necessary, and `member` moves the member one step towards its target. The module `state`
+stores the members, the epochs, the target and the topology in records.
 
 For example, a word count has two parts (subtopologies): "0" splits lines into words, and "1" counts the words.
 The topic with the lines has 2 partitions, so the application has the tasks 0_0, 0_1, 1_0 and 1_1. The

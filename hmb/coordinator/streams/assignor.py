@@ -5,7 +5,7 @@ In a streams group, each task has one *active* owner: the member that processes 
 takes long. The assignor therefore follows three rules. Rule 1 is the most important:
 1. Each task has one active owner, and all members own about the same number of tasks.
 2. Each task stays with its owner. If the owner leaves the group, a member with a standby copy becomes the owner.
-3. The members (threads) of one process never have two copies of one task, active or standby.
+3. The members (threads) of one process together never have two copies of one task, active or standby.
 
 The assignor knows the *load* of each process, which is the number of its tasks divided by the number of its members. If
 a task had no owner before, the assignor chooses the process with the smallest load. In this process, the member with
@@ -162,8 +162,8 @@ class StickyAssignor:
     def _known_standby(self, task: TaskId) -> _Owner | None:
         """Return a member that can get a standby copy of `task`, or None.
 
-        The method ignores members of processes that already have `task` in the new assignment. Of two members, the
-        method returns the first one that owns fewer tasks than the limit:
+        The method ignores members of processes that already have `task` in the new assignment. It checks two members
+        in this order, and returns the first one that owns fewer tasks than the limit:
 
         1. the previous active owner of `task`
         2. the least loaded of the previous standby owners of `task`

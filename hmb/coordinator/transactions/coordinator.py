@@ -8,19 +8,18 @@ transactional_id.py computes a new value, and this module stores it in three ste
 3. The thread takes the lock again, and replaces the old value in memory.
 
 Only one thread at a time can change the state of a transactional id. During the change, other requests that
-change this state fail with CONCURRENT_TRANSACTIONS. Only a request that adds partitions with transaction
-version 2 (KIP-890) waits for up to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often sends a
-Produce request and a TxnOffsetCommit request together. The later request then waits for the earlier one.
+change this state fail with CONCURRENT_TRANSACTIONS. There is one exception: a request that adds partitions with
+transaction version 2 (KIP-890) waits for up to ADD_PATIENCE (0.1 s) before it fails. For example, a producer often
+sends a Produce request and a TxnOffsetCommit request together. The later request then waits for the earlier one.
 
 A transaction ends in three steps:
 1. The broker stores the decision to commit or abort. This decision is final.
 2. The broker writes a marker into each partition of the transaction.
 3. The broker stores the completion.
 
-The thread that handles an EndTxn request stores the decision to commit or abort. The thread tries to write all
-markers before it sends the response. So consumers can usually see the result of the transaction when the
-producer receives the response. If a marker cannot be written, the housekeeper thread tries again later. After a
-crash, the broker writes the markers at its next start.
+The thread that handles an EndTxn request tries to do all three steps before it sends the response. So consumers
+can usually see the result of the transaction when the producer receives the response. If step 2 or 3 fails, the
+housekeeper thread does both steps later. After a crash, the broker does them at its next start.
 
 A record of a transaction must not be appended after the marker that ends the transaction. Such a record would
 open the transaction again, and this *hanging transaction* (KIP-890) could stay open until the broker's next

@@ -175,7 +175,7 @@ def _order_problems(
             if problem is not None:
                 if node.name not in broken:
                     yield f"{node.name}: {problem}"
-                return  # The following bolts also differ, but only because they receive tuples from this bolt.
+                return
 
 
 def _order_problem(

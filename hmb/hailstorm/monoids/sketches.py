@@ -9,8 +9,8 @@ The state of each sketch is a map. The three sketches answer these questions:
 After a crash, a topology processes some tuples again, perhaps in another order. The three sketches then have
 exactly the same estimates as without a crash, because the order of merges does not change their states.
 
-The sketch KLL of the library `datasketches` drops values at random. After a crash, a topology processes some
-tuples again, and KLL can then drop other values than before. Its estimates can therefore change.
+Some sketches of other libraries do not guarantee this. For example, the sketch KLL of the library
+`datasketches` drops values at random, so its estimates can be different after a crash.
 
 `HyperLogLog` and `CountMin` need a hash that is the same in every process, but Python's `hash` of a string differs from
 process to process. Both sketches therefore encode a value, and compute the BLAKE2b hash of its bytes.
@@ -100,10 +100,10 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return a number with which HyperLogLog corrects its estimate.
+    """Return a number with which HyperLogLog corrects its estimate for registers with the highest possible rank.
 
-    A state of HyperLogLog maps registers to ranks. The correction is necessary because ranks have an upper limit.
-    `x` is the number of registers whose rank is below this limit, divided by the number of all registers.
+    A state of HyperLogLog maps registers to ranks. `x` is the number of registers whose rank is below the highest
+    possible rank, divided by the number of all registers.
     """
     if x in (0, 1):
         return 0.0

@@ -9,18 +9,17 @@ The negotiator works in rounds. If nothing fails, each round takes one snapshot:
 The table `steps.STEPS` contains the steps of a round, and the steps after a failure. The documentation draws its
 picture of the state machine from this table.
 
-HMB takes a snapshot in the same four steps as the Hailstorm paper. A snapshot of the paper can contain too many
-tuples. HMB corrects this error with an additional phase. The clock of a snapshot contains one offset for each
-partition. The snapshot must contain only the tuples from records below these offsets.
+HMB takes a snapshot in the same four steps as the Hailstorm paper. But a snapshot of the paper can contain too
+many tuples. HMB corrects this error with an additional phase.
 
-Suppose that a snapshot must contain only the tuples of a partition up to offset 9. In the Hailstorm paper, the
-spouts pause, but they resume before all bolts have received this limit. A bolt can therefore add the tuple at
-offset 10 to the snapshot. After a crash, the spouts send this tuple again, and the bolt counts it twice.
+Suppose that the clock of a snapshot contains the offset 10 for a partition. In the Hailstorm paper, the spouts
+pause, but they resume before all bolts have received the clock. A bolt can therefore add the tuple at offset 10
+to the snapshot. After a crash, the spouts send this tuple again, and the bolt counts it twice.
 
 In HMB, the spouts stay paused during a phase that the Hailstorm paper does not have: SpoutsPaused(clock). Each
-processor that saves snapshots receives the clock (one offset for each partition), and reports this to the
-negotiator. From then on, the processor adds only tuples with smaller offsets to the snapshot. After all
-reports, the spouts resume.
+processor that saves snapshots receives the clock, and reports this to the negotiator. From then on, the
+processor adds only tuples from records below the clock's offsets to the snapshot. After all reports, the spouts
+resume.
 
 **Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
 restart in this epoch, and report the clocks of their snapshots. If the crash happened during a snapshot, the processors

@@ -69,9 +69,9 @@ class Negotiator:
     def step(self, view: RegistryView) -> MasterState | None:
         """Act on at most one event of the table `steps.STEPS`, and return the new master state.
 
-        Each start or restart of the topology begins a new epoch. Return None if no event has occurred, or if the store
-        does not mark a snapshot as complete because a newer epoch has begun. If the store fails to mark it, the
-        topology continues. After its last snapshot, the topology ends with an error instead.
+        Return None if no event has occurred, or if the store refuses to mark a snapshot as complete because a newer
+        epoch (a start of the topology) has begun. If the store cannot mark a snapshot for another reason, the topology
+        continues. If this was the topology's last snapshot, the topology ends with an error.
 
         Raises SnapshotError if the store cannot begin an epoch. Raises TopologyError if a topic has changed.
         """

@@ -35,10 +35,10 @@ below C. The bolt takes the snapshot in five steps:
 A snapshot of the Hailstorm paper can have wrong contents for two reasons: paused spouts resume too early (see
 the module `hmb.hailstorm.negotiator`), and bolts can send wrong outputs.
 
-In the Hailstorm paper, a bolt can send wrong outputs. For example, a snapshot contains offsets 0 to 9 of the
-partition tags-0, and offsets 0 to 4 of tags-1. A bolt counts words. It receives "sun" from offset 5 of tags-1,
-and then "sun" from offset 9 of tags-0. For offset 9, the bolt sends the count 2, and the next bolt saves this 2
-in the snapshot. The correct count is 1, because the snapshot does not contain offset 5 of tags-1.
+This example shows a wrong output. A snapshot contains offsets 0 to 9 of the partition tags-0, and offsets 0 to 4
+of tags-1. A bolt counts words. It receives "sun" from offset 5 of tags-1, and then "sun" from offset 9 of
+tags-0. For offset 9, the bolt sends the count 2, and the next bolt saves this 2 in the snapshot. The correct
+count is 1, because the snapshot does not contain offset 5 of tags-1.
 
 Until a bolt in HMB has processed all tuples of a snapshot, all other tuples wait. The outputs that belong to
 the snapshot therefore cannot depend on the waiting tuples. In a bolt without a state, no tuple waits, because
@@ -57,7 +57,8 @@ In three cases, the low water marks of the Hailstorm paper are not sufficient. H
 - A processor sends its low water mark even if it has no tuples to send. Otherwise, a receiver could wait for
   the mark forever, and the snapshot would never be complete.
 - A bolt saves its state when all offsets in its low water mark have reached or passed the offsets of the
-  snapshot. For example, the snapshot has the offsets (10, 20), and a mark goes from (10, 15) to (12, 20).
+  snapshot. The mark need not be equal to these offsets. For example, the snapshot has the offsets (10, 20), and
+  a mark goes from (10, 15) to (12, 20).
 - For each partition, a bolt waits only for the marks of processors that can send tuples of this partition. For
   example, the spout of the partition tags-0 sends no offset for tags-1, so the bolt does not wait for one.
 

@@ -11,7 +11,8 @@ spout reads all records of the partition in order. The spout uses these definiti
 
 Whether a record is late depends only on the earlier records of the same partition. It does not depend on other
 partitions, or on the speed of the processors. In every replay, the spout therefore drops the same late records.
-A batch job that uses the same rule also drops the same records. (Idle partitions are an exception, see below.)
+A batch job that uses the same rule also drops the same records. Bolts can also drop tuples of a partition that
+was idle (see below).
 
 A spout sends the time mark with its tuples. A bolt stores the newest time mark of each sender and partition. For
 each partition, the bolt sends the minimum of these marks to the next processors.
@@ -27,7 +28,7 @@ watermark ignores the partition until the spout finds a record again.
 When an idle partition gets a record again, the bolt may have closed some windows of this record. The bolt does
 not count the record in these windows. If all windows of the record are closed, the bolt logs a warning.
 
-A later run over the whole topic can give other results, because all records already exist and no partition is
+A later run over the whole topic can have other results, because all records already exist and no partition is
 idle. To get the same results, choose an `idle_after` that is longer than the pauses of the partitions, for
 example 3600 seconds.
 

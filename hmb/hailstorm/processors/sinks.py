@@ -1,8 +1,9 @@
 """The sink's state machine: writes each tuple at once, or holds it back until a complete snapshot includes it.
 
-Like a bolt, a sink saves snapshots. For example, a snapshot contains offsets 0 to 9 of a partition, and the
-sink has already written the outputs of offsets 0 to 4. The sink saves the unwritten outputs of offsets 5 to
-9, and the offset 5: the sink has written all outputs below this offset.
+Like a bolt, a sink saves snapshots. It saves the outputs that it has not written yet, and one offset for each
+partition: the sink has written all outputs of records below these offsets. For example, a snapshot contains
+offsets 0 to 9 of a partition, and the sink has already written the outputs of offsets 0 to 4. The sink saves the
+outputs of offsets 5 to 9, and the offset 5.
 
 If a sink writes each output on arrival, its snapshot is empty. The snapshot store saves it together with one
 offset for each partition. So even a topology without bolts can start again at these offsets.

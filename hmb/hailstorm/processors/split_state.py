@@ -9,9 +9,9 @@ tuples wait, and then enter a new state B. The state of a bolt goes through thes
     frozen      A and B            A is complete, and a thread saves it; later tuples enter B
     normal      S = merge(A, B)    A has been saved; all tuples enter S
 
-A snapshot has a clock, which contains one offset for each partition. The bolt saves a state A with all tuples
-from records below these offsets. During the save, A must not change. The bolt therefore waits until no more
-tuples for A can arrive. At this moment, the offsets of its low water mark have reached those of the clock.
+During the save, A must not change. The bolt therefore begins the save only when no more tuples for A can arrive.
+Its *low water mark* contains one offset for each partition: no more tuples from records below these offsets
+will arrive. When these offsets have reached those of the clock, A is complete.
 
 A bolt with windows counts late tuples: a tuple is late if all its windows are already closed. A snapshot contains the
 number of late tuples that belong to the snapshot. While the bolt saves a snapshot, new late tuples do not belong to

@@ -106,11 +106,9 @@ class RegistryConnection(threading.Thread):
             while True:
                 self._serve(self._socket.receive())
         except TimeoutError:
-            LOGGER.warning(
-                "the session of %s has expired because no heartbeat has arrived", self._session and self._session.name
-            )
+            LOGGER.warning("the session of %s has expired because no heartbeat has arrived", self._owner)
         except (OSError, HailstormError, ValueError, TypeError) as error:
-            LOGGER.debug("the session of %s has expired: %s", self._session and self._session.name, error)
+            LOGGER.debug("the session of %s has expired: %s", self._owner, error)
         finally:
             self.close()
 
@@ -125,16 +123,19 @@ class RegistryConnection(threading.Thread):
         self._socket.close()
         self._server.forget(self)
 
+    @property
+    def _owner(self) -> str | None:
+        return None if self._session is None else self._session.name
+
     def _send(self, value: Any) -> None:
-        """Add an answer, or a node's new value, to the queue. If the queue is full, end the session.
+        """Add an answer, or a notice of a changed node, to the queue. If the queue is full, end the session.
 
         A full queue shows that the client does not read its answers.
         """
         try:
             self._outgoing.put_nowait(value)
         except queue.Full:
-            who = self._session and self._session.name
-            LOGGER.warning("the session of %s has expired because the client does not read the answers", who)
+            LOGGER.warning("the session of %s has expired because the client does not read the answers", self._owner)
             self._socket.close()  # The reading thread gets an error from the closed socket, and ends the session.
 
     def _serve(self, request: Any) -> None:

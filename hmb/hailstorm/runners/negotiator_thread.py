@@ -18,7 +18,7 @@ from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
 from hmb.hailstorm.negotiator import EpochStore, Negotiator, NegotiatorSettings, RegistryView
 from hmb.hailstorm.registry import Registry, RegistrySession, SessionExpiredError
-from hmb.hailstorm.registry.sessions import LIVING, MASTER
+from hmb.hailstorm.registry.sessions import LIVING, MASTER, session_expired
 from hmb.hailstorm.topology import NEGOTIATOR, Processors
 
 LOGGER = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class NegotiatorThread(threading.Thread):
         self._changed.set()
 
     def kill(self) -> None:
-        """Ask this thread to end, without waiting. Another negotiator can then lead the topology."""
+        """Ask this thread to end. Do not wait for its end. Another negotiator can then lead the topology."""
         self._is_killed = True
         self._changed.set()
 
@@ -99,7 +99,7 @@ class NegotiatorThread(threading.Thread):
                     self._wait()
             self._wait_for_the_others()
         except SessionExpiredError as error:
-            LOGGER.warning("the negotiator has lost its session: %s", error)
+            LOGGER.warning("the negotiator must be elected again: %s", error)
         finally:
             session.close()
 
@@ -113,7 +113,7 @@ class NegotiatorThread(threading.Thread):
         if master is None:
             return False
         if master.phase is MasterPhase.DISCONNECTED:
-            raise SessionExpiredError("the session of the negotiator has ended")
+            raise session_expired(NEGOTIATOR)
         if master.phase is MasterPhase.INITIALIZE:
             LOGGER.info("epoch %d begins: %s", master.epoch, negotiator.why)
         LOGGER.debug("%s", master)

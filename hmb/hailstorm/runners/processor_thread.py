@@ -42,7 +42,7 @@ from hmb.hailstorm.processors.bolts import BoltMachine
 from hmb.hailstorm.processors.participant import Machine, Participant
 from hmb.hailstorm.processors.spouts import SpoutMachine
 from hmb.hailstorm.registry import Registry, RegistrySession, SessionExpiredError
-from hmb.hailstorm.registry.sessions import LIVING, MASTER
+from hmb.hailstorm.registry.sessions import LIVING, MASTER, session_expired
 from hmb.hailstorm.runners.figures import figures_of
 from hmb.hailstorm.runners.settings import RunSettings
 from hmb.hailstorm.runners.transport.mailbox import SaveNotice
@@ -353,7 +353,7 @@ class ProcessorThread(threading.Thread):
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:
-            raise SessionExpiredError(f"the session of {self._processor.name} has expired")
+            raise session_expired(self._processor.name)
         report = self._participant.report
         report.failure = self._failure
         now = time.monotonic()

@@ -37,7 +37,7 @@ class RunSettings:
     security            settings for TLS and SASL, for example {"security.protocol": "SSL"}
 
     Suppose that retention has deleted records before the first start. If `allow_expired` is True, a spout with
-    offset="earliest" begins at the oldest remaining record. If it is False, the topology raises TopologyError.
+    offset="earliest" begins at the oldest remaining record. If it is False, the topology ends with an error.
 
     Workers get the settings in `security` through a pipe, so no other process can read them.
 
@@ -150,6 +150,7 @@ def _check_keys(node: str, bolt: Bolt, state: Any, other: Any) -> None:
         pairs = [(state[start], other[start]) for start in state.keys() & other.keys() if has_keys]
     common = {key for one, another in pairs for key in one.keys() & another.keys()}
     if common:
-        what = f"{node}: two instances have received tuples of the key {min(common, key=repr)!r:.100}"
-        advice = "remove the argument `group` of this bolt, or use a function that returns the key of a tuple"
-        raise TopologyError(f"{what}, so the results are wrong: {advice}")
+        raise TopologyError(
+            f"{node}: two instances have received tuples of the key {min(common, key=repr)!r:.100}, so the results are "
+            "wrong: remove the argument `group` of this bolt, or use a function that returns the key of a tuple"
+        )

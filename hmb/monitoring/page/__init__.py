@@ -20,13 +20,13 @@ The broker also sends the header Content-Security-Policy. With this header, the 
 styles only from this broker, and the page can send requests only to this broker. The scripts insert all
 names, keys and values as plain text, so HTML tags in them have no effect.
 
-*Cost.* While a browser shows the page, a thread of the broker collects the broker's state several times a
-second. If clients send records to all 100 partitions of a broker, this thread uses 3 % of one processor. While
-no browser shows the page, the thread does not run.
+*Cost.* While a browser shows the page, the feed (a thread of the broker) collects the broker's state several
+times a second. If clients send records to all 100 partitions of a broker, the feed uses 3 % of one processor.
+While no browser shows the page, the feed does not run.
 
-The feed is the thread that collects the broker's state, and then waits. If each collection takes 100 ms of
-processor time, each wait takes at least 400 ms (four times as long). So the feed uses at most 20 % of one
-processor. No wait takes more than 2 s. If each collection takes 1 s, the feed uses up to 33 % (1 s of 3 s).
+The feed waits after each collection. If each collection takes 100 ms of processor time, each wait takes at least
+400 ms (four times as long), so the feed uses at most 20 % of one processor. But no wait takes more than 2 s. If
+each collection takes 1 s, the feed therefore uses up to 33 % (1 s of 3 s).
 
 Read in this order: `feed.py`, `log_views.py`, `recent_requests.py`, `routes.py`,
 `own_broker.py`, and then `static/page.js`.

@@ -62,8 +62,8 @@ class Pace(NamedTuple):
     longer: for REST_FACTOR (4) times the usual cost, but at most `longest` seconds. For example, if `period` is
     0.2 s and the usual cost is 0.1 s, the pause takes 0.4 s.
 
-    The usual cost is the median cost of the last RECENT (5) collections. One expensive collection hardly changes
-    this median.
+    The usual cost is the median cost of the last RECENT (5) collections. If Python's garbage collector runs during a
+    collection, the collection costs four times as much. It hardly changes the median, but would change a mean.
     """
 
     period: float  # the shortest time (seconds) between the starts of two collections of the broker's state

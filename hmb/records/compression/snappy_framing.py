@@ -83,7 +83,7 @@ def _blocks(data: memoryview) -> Iterator[memoryview]:
         position += 4
         left = len(data) - position
         if not 0 < size <= left:
-            raise SnappyError(f"the snappy block at {position} has size {size}, but only {left} bytes follow")
+            raise SnappyError(f"the snappy block at byte {position} has size {size}, but only {left} bytes follow")
         yield data[position : position + size]
         position += size
 

@@ -20,14 +20,13 @@ SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is ne
 # odd first byte, the tables END_AFTER_ONE and END_AFTER_TWO contain NEVER. If a decoder adds NEVER to the start of a
 # record, the end is far below 0, and the decoder notices the damage.
 NEVER = -INT64_MAX
-# A record begins with its length, a varint. If this varint has one byte, the byte is twice the length (zigzag
-# encoding). For example, the byte 20 means a length of 10. END_AFTER_ONE[20] is 11, the size of the whole record: one
-# byte for the varint and 10 bytes after it.
+# If the length of a record has one byte, this byte is twice the length (zigzag encoding). For example, the byte 20
+# means a length of 10. END_AFTER_ONE[20] is 11, the size of the whole record: one byte for the length, and 10 bytes
+# after it.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
-# A record begins with its length, a varint. If this varint has two bytes, A and B, the whole record has
-# END_AFTER_TWO[A] + 64 * B bytes. For example, the length is 100. Zigzag encoding doubles this number to 200, and 200
-# is encoded as the bytes 0xC8 and 0x01. END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and
-# 100 bytes after it.
+# If the length of a record has two bytes, A and B, the whole record has END_AFTER_TWO[A] + 64 * B bytes. For example,
+# the length is 100. Zigzag encoding doubles this number to 200, and 200 is encoded as the bytes 0xC8 and 0x01.
+# END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and 100 bytes after it.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 # For each possible second byte B of a length, the product 64 * B. If B has its highest bit set, the length has a third
 # byte, which the decoder does not read. For such a B, the table contains NEVER.

@@ -13,17 +13,16 @@ Since Kafka 0.11, clients send record batches (magic 2), which have one header f
 For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
-The broker accepts messages v0 and v1 from old producers. The broker writes the log's offsets into the
-messages, and usually stores all other bytes unchanged. If compressed messages contain wrong offsets, the
+The broker accepts messages v0 and v1 from old producers. It writes the log's offsets into the messages, and
+usually stores all other bytes unchanged. If compressed messages contain wrong offsets, the
 broker corrects the offsets and compresses the messages again.
 
 The broker converts messages to a record batch only in two cases:
 
-- If the topic requires a codec (`compression.type`) and messages have another codec, the broker converts
-  the messages to a record batch with the required codec.
+- The topic setting `compression.type` requires another codec than the codec of a message.
 
-- The broker writes the log's next offsets into compressed messages v0. If another producer's records are
-  appended first and get these offsets, the broker converts the messages to a record batch with new offsets.
+- The broker has written the log's next offsets into compressed messages v0, but another producer's records
+  are appended first and get these offsets.
 
 When an old consumer reads record batches, the broker converts the batches to messages. If you are interested
 only in today's clients, skip this folder.

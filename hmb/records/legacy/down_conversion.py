@@ -282,7 +282,7 @@ def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -
         value_size, value_start = read_varint(data, value_at)
         value_end = value_start + value_size if value_size > 0 else value_start
         if value_end >= end:  # No byte is left for the number of headers.
-            raise invalid_record(f"the value of the record at {at} does not fit into the record")
+            raise invalid_record(f"the value of the uncompressed record at byte {at} does not fit into the record")
         timestamp = max_timestamp if is_append_time else base_timestamp + time_delta
         key = view[key_start:value_at] if key_size >= 0 else None
         value = view[value_start:value_end] if value_size >= 0 else None

@@ -275,7 +275,7 @@ def _content(wrapper: Message, limit: int) -> memoryview:
     Raises KafkaError in these cases:
 
     - The codec of the wrapper is zstd or unknown.
-    - The timestamp type of the wrapper is log append time.
+    - The timestamp type is log append time. In this case, `wrapper` can also be an uncompressed message.
     - The message set is empty or damaged.
     - The message set has more than `limit` bytes after decompression.
     """

@@ -7,9 +7,9 @@ A *plain session* is a Spark session that a program starts without `hmb.spark.se
 packages, a plain session needs two things: PySpark must find the data source `hmb`, and Spark's workers must
 run the right Python interpreter.
 
-Without `hmb.spark.session()`, Spark reads the path of the Python interpreter from the environment variable
-PYSPARK_PYTHON. If this variable is not set, Spark uses the first `python3` on the PATH. The doctor imports the
-data source in the same interpreter. If the import fails, the doctor prints how to solve the problem.
+In a plain session, Spark reads the path of the interpreter from the environment variable PYSPARK_PYTHON. If this
+variable is not set, Spark uses the first `python3` on the PATH. The doctor imports the data source in the same
+interpreter. If the import fails, the doctor prints how to solve the problem.
 """
 
 from __future__ import annotations

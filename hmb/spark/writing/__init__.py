@@ -13,8 +13,8 @@ commits an offset for a consumer group: the number of the batch plus 1. If Spark
 transaction, the task reads this offset, and finds that the batch is already written. The task then writes
 nothing, so the query writes *exactly once*.
 
-If a query writes exactly once, the module `once` sends all rows of a task in one transaction. The module `rows`
-groups the rows by topic and partition. The module `sending` passes each group to the producer:
+The module `rows` groups the rows of a task by topic and partition. The module `sending` passes each group to the
+producer. If a query writes exactly once, the module `once` puts all these rows into one transaction:
     rows of a task  ->  module `rows`  ->  module `sending`  ->  Producer.send_many  ->  broker
 
 Example: a task has 100 rows for the topic "weather". Its worker dies when 60 rows are written, and Spark runs the task

@@ -7,17 +7,16 @@ failure, or because a slow worker seems to be dead. Spark can start a second run
 Idea: a task writes the rows of a batch and a *note* in one transaction. The note of batch 7 says "batch 7 is written".
 If Spark runs the task again, the new run reads the note first.
 
-The *note* of a task is a committed offset of a consumer group. With the rows of batch 7, the task commits the
-next number, offset 8. The offset belongs to partition 0 of the first topic to which the task writes. All runs
-of the task use the same transactional id and group id:
+The note is a committed offset of a consumer group. With the rows of batch 7, the task commits the next number,
+offset 8. The offset belongs to partition 0 of the first topic to which the task writes. All runs of the task use
+the same transactional id and group id:
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 The query id is the same after a restart of a streaming query, because Spark stores it in the checkpoint. The restarted
 query therefore uses the same transactional ids and groups. A batch query has no query id, so each of its jobs uses a
 random id instead. If a batch query runs again, its new job has another id, and writes all rows again (sink.py).
 
-The *note* of a task is a committed offset that shows the newest written batch. Each run of the task has three
-steps:
+Each run of the task has three steps:
     1. call init_transactions. It aborts the open transaction of an earlier run. No earlier run can write any more
     2. wait until the transactions of earlier runs have ended, and fetch the note
     3. if the note says that this batch is written: write nothing (for failOnChangedRows=false, see "Limits")
@@ -27,16 +26,16 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". The new run
 therefore writes none of its rows.
 
-The *note* of a task is a committed offset that shows the newest written batch. Each run of the task calls
-`init_transactions` before it reads the note. After this call, no earlier run can commit a new note. The run
-then writes its rows and a new note in one transaction.
+The order of the steps matters. After step 1, no earlier run can commit a new note. So the note that the run
+fetches in step 2 does not change before step 3. The transaction commits the rows and the new note together, or
+neither of them.
 
 Limits:
 - When Spark runs a batch again, each task must get the same rows as in the first run. But a row can move to
   another task after a `repartition()` without columns, or if the number of tasks changes.
-- Together with its rows, a task commits an offset, the *note*, with a checksum of the rows. The checksum does
-  not depend on the order of the rows. If the task runs again with other rows, it fails, so that no row is lost
-  without an error. For example, a query with `rand()` fails if it repeats a batch that has a note.
+- The note contains a checksum of the rows, which does not depend on the order of the rows. If the task runs
+  again with other rows, it fails, so that no row is lost without an error. For example, a query with `rand()`
+  fails if it repeats a batch that has a note.
 - With the option `failOnChangedRows=false`, a repeated task writes its rows in a new transaction. If the
   checksum shows the same rows as before, the task aborts the transaction. Otherwise it commits the new rows.
   The old rows remain in the topic, so each row is written at least once.

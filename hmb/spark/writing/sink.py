@@ -28,9 +28,9 @@ To write the rows of a batch exactly once, even over several attempts, use a str
 At its start, a batch query asks the broker for metadata. If no broker answers, the address is probably wrong,
 so the query fails immediately.
 
-If the broker stops while a query runs, each task waits. For the delivery of queued rows, the limit is
-kafka.delivery.timeout.ms (120 s by default). Before a row is queued, and for the commit of a transaction, the
-limit is kafka.max.block.ms (60 s by default). A streaming query also waits at its start.
+If the broker stops while a query runs, each task waits for the broker. For the delivery of queued rows, a task
+waits for at most kafka.delivery.timeout.ms (120 s by default). Before it queues a row, and when it commits a
+transaction, it waits for at most kafka.max.block.ms (60 s by default). A streaming query also waits at its start.
 
 One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
 raises an error for a data source that is written in Python.

@@ -23,7 +23,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 def new_start(log: Log, before_offset: int) -> int:
-    """Return at which offset the log would start if the records below `before_offset` were deleted.
+    """Return the offset at which the log would start if the records below `before_offset` were deleted.
 
     The value -1 for `before_offset` means the log end offset. If the log already starts at a greater offset, the
     function returns this greater offset.

@@ -331,7 +331,7 @@ class Cleaner:
             return {}
 
     def dirty_ratio(self, name: TopicPartition, log: Log) -> float | None:
-        """Return what share of a log (0 to 1) waits for compaction, or None if the topic uses no compaction."""
+        """Return the dirty ratio of a log (0 to 1), or None if the topic uses no compaction."""
         first_dirty = self._first_dirty.get(name, 0) if log.config.compacts and self._seen.get(name) is log else 0
         return compactable(log, first_dirty, self._clock()).dirty_ratio if log.config.compacts else None
 
@@ -357,7 +357,7 @@ class Cleaner:
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
         """Catch and report an error of the `with` block. The cleaner then skips `log` for a while."""
-        with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
+        with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` shows more"):
             try:
                 yield
             except Stopped:

@@ -24,9 +24,8 @@ key, and the second pass copies the records that stay.
 The first pass reads the dirty records from the last batch to the first batch. So when it finds a key for the first
 time, it has found the last record with this key. It adds the key to a set, and the offset of this record to a list.
 
-For each key in the dirty records (not compacted yet), the first pass has stored the offset of the key's last
-record. Of the dirty records, the second pass keeps only those at the stored offsets. It drops a clean record
-(already compacted) if a dirty record has the same key.
+The second pass keeps a dirty record only if its offset is in the list. It drops a clean record if its key is in the
+set, because a later (dirty) record has the same key.
 
 The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
 dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
@@ -84,8 +83,7 @@ class OffsetMap:
     def add(self, batch: Batch) -> bool:
         """Add the keys of a batch, and return True. If the map's memory is used up, return False instead.
 
-        The caller adds the batches in reverse order: the last batch of the log comes first. If the offsets do not
-        decrease from one batch to the next, the method raises CORRUPT_MESSAGE.
+        If the batch does not end below the batch that was added before it, the method raises CORRUPT_MESSAGE.
 
         If a batch cannot be read, the method adds no keys, stores the error in `unreadable`, and returns True.
         """
@@ -261,8 +259,8 @@ class Compaction:
     def _empty(self, batch: RecordBatch) -> bytes | None:
         """Return the batch without its records if it is its producer's last batch. Otherwise, return None.
 
-        The header of the last batch contains the producer's last sequence number. The broker needs this number, so
-        compaction must keep the header.
+        The broker reads the producer's epoch and last sequence number from the header of this batch, so compaction must
+        keep the header.
         """
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 

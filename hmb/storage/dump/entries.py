@@ -139,7 +139,7 @@ class DamageEntry(Entry):
 
     @classmethod
     def of_crc(cls, file: Path, position: int, stored: object, computed: int) -> Self:
-        """Return the report that the CRC `stored` in a file differs from the CRC of the file's bytes, `computed`."""
+        """Return a report of a wrong CRC. The file contains the CRC `stored`, but its bytes have the CRC `computed`."""
         return cls(file, position, f"the stored CRC is {stored}, but the bytes have the CRC {computed}")
 
     @property

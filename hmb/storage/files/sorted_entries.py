@@ -240,8 +240,8 @@ class SegmentIndex(IndexFile, Generic[Entry]):
     def is_sane(self) -> bool:
         """Return whether the file existed and was intact when the broker opened it.
 
-        The file is damaged if it ends in the middle of an entry, or if its last entry contains only zeros. A crash can
-        leave zeros at the end of a file.
+        The file is damaged if it ends in the middle of an entry, or if its last entry has impossible values. For
+        example, a crash can leave zeros at the end of a file, and an entry never contains only zeros.
         """
         if self._found is None or self._found.size % self.ENTRY.size:
             return False

@@ -18,11 +18,11 @@ hand closes it. In this example, the four files A to D are open, and the hand be
     the hand is at B    A          B          C marked   D      B has no mark, so the hand closes B
     the hand is at C    A                     C marked   D      B is closed, so a thread can open another file
 
-The clock algorithm visits all open files again and again. If a file is used between two visits, it stays open.
-A file that is used often is therefore not closed.
+The hand moves around the circle again and again. If a file is used between two visits of the hand, it has a mark
+at the second visit, and stays open.
 
 To close the file that was unused for the longest time, the broker would have to update a sorted list at each
-use of a file. The clock algorithm is faster: it only sets a flag at each use.
+use of a file. The clock algorithm is faster: a use only gives the file a mark.
 
 This module avoids two errors:
 
@@ -32,10 +32,11 @@ This module avoids two errors:
   file. So each thread holds a reference to the open file (`SharedFile`) while it uses the file. The file
   closes when no thread holds a reference.
 
-- *Lost bytes stay unnoticed.* To avoid this error, the broker syncs the unsynced bytes of a file before it
-  closes the file. Without this sync, the kernel could later fail to write the bytes from its memory to the
-  disk. After the broker has opened the file again, the next sync of the file could succeed, although bytes are
-  lost. A sync takes time, so the broker prefers to close a file without unsynced bytes.
+- *Lost bytes stay unnoticed.* The kernel keeps written bytes in memory and writes them to the disk later. If
+  the kernel fails to write them, the next sync of the file returns an error. But if the broker has closed the
+  file and opened it again before this sync, the sync can succeed, although bytes are lost. So the broker syncs
+  the unsynced bytes of a file before it closes the file. A sync takes time, so the broker prefers to close
+  a file without unsynced bytes.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write.
 A second sync would then succeed, although these bytes are lost. So after a failed sync, each further write and sync of

@@ -176,7 +176,7 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return a position in the file. All bytes from this position to the end of the file are zeros.
+    """Return a position after which the file contains only zeros, or the end of the file.
 
     A file can end with zeros, for example because the file system has reserved space for it. From the end of the
     file backward, the function skips blocks of 1 MiB that contain only zeros. It stops at the first block that

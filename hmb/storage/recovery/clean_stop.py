@@ -19,17 +19,15 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-# For example, `index.interval.bytes` is 4,096, and the last index entry contains position 10,000. The last append then
-# begins at or before position 14,096, because an append that begins after position 14,096 adds an entry. If each append
-# has at most MAX_UNINDEXED bytes, the segment ends at or before position 14,096 + MAX_UNINDEXED.
-# After a restart, two neighboring index entries can be farther apart, because the broker counts only the bytes appended
-# since the restart.
+# An append adds an index entry if it begins more than `index.interval.bytes` after the position in the last entry.
+# This module assumes that one append has at most MAX_UNINDEXED bytes. If a batch begins more than the sum of both
+# numbers after the position in the last entry, the index probably lacks entries. The broker then checks the whole
+# segment. For example, `index.interval.bytes` is 4,096, and the last entry contains position 10,000. The limit is then
+# position 10,000 + 4,096 + 1,048,576 = 1,062,672.
 #
-# For example, `index.interval.bytes` is 4,096, MAX_UNINDEXED is 1,048,576, and the last index entry contains position
-# 10,000. If a batch begins after position 1,062,672 (the sum of the three numbers), the index probably lacks entries,
-# so the broker checks the whole segment.
-# If `max.message.bytes` is large, one append can have more than MAX_UNINDEXED bytes. The broker can then check a
-# segment whose index is complete. The check only makes the start slower.
+# In two cases, a batch can begin after this limit although the index lacks no entry. After a restart, the broker counts
+# only the bytes appended since the restart, so the next entry comes later. If `max.message.bytes` is large, one append
+# can have more than MAX_UNINDEXED bytes. In these cases, the check only makes the start slower.
 MAX_UNINDEXED = 1 << 20
 
 

@@ -251,7 +251,8 @@ class _Loading:
         # clean, the level is only INFO.
         level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
-            LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
+            LOGGER.log(level, "%s was changed after the broker's last write: the broker checks the whole file",
+                       segment.path)  # fmt: skip
         elif found.indexes != entry.indexes:
             paths = f"{segment.offset_index.path} or {segment.time_index.path}"
             LOGGER.log(level, "%s was cut or extended after the broker's last write: the broker rebuilds both indexes",

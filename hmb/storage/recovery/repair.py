@@ -6,7 +6,7 @@ called a *hole*, because there are usually intact batches before and after them.
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The broker replaces damaged bytes (a hole) in one of three ways. It tries them in this order:
+The broker replaces a hole in one of three ways. It tries them in this order:
 1. *The original batch.* The CRC of a batch does not cover the offset, the length and the magic (the format
    version). The broker writes the expected values into these fields. For example, the first lost offset follows
    the last offset before the hole. If the CRC then matches, no record is lost.

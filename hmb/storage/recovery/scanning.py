@@ -59,7 +59,7 @@ class Recovered(NamedTuple):
     """The result of `recover`: where the intact batches of a segment end, and whether damage follows."""
 
     end_offset: int  # the offset after the last intact batch; the check stops at the first damaged batch
-    is_damaged: bool  # whether the segment contains damaged bytes
+    is_damaged: bool  # whether the check stopped before the end of the segment's file
     has_transactions: bool
 
 

@@ -92,8 +92,6 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        # For example, `starts` contains the epochs 3, 5 and 8. If `epoch` is 6, `following` is 2, the index of epoch 8.
-        # The result is then epoch 5. If `epoch` is 2, `following` is 0, because no smaller epoch exists. The result is
-        # then epoch 2 itself, as in Kafka.
+        # In the docstring's example, `following` is 1 for epoch 3: the index of epoch 5. For epoch 1, it is 0.
         found = starts[following - 1].epoch if following else epoch
         return EpochEnd(found, starts[following].start_offset)

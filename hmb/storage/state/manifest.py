@@ -3,7 +3,7 @@
 In Kafka, batches have a CRC, but indexes and checkpoint files have no checksum. If one digit in a checkpoint file
 changes, consumers may miss records. A lost segment looks like one that retention has deleted. HMB therefore stores
 the sizes and checksums of its files in `hmb-manifest`, which Kafka ignores. The broker logs every mismatch. It can
-check a segment or rebuild an index, but it refuses to start if `topics.json` or `configs.json` does not match.
+check a segment or rebuild an index, but it refuses to start if a file such as `topics.json` does not match.
 
 Each line of the file `hmb-manifest` contains one entry. An entry consists of a CRC-32C, the kind of the entry,
 for example `topic`, and the fields of this kind. The CRC-32C covers the rest of the line. For example:

@@ -74,8 +74,8 @@ def test_the_feature_advertises_transaction_version_2(ask: Asker) -> None:
 def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, version: int, expected: int) -> None:
     """The broker refuses transactional records if their partition is not part of a transaction (KIP-890).
 
-    No transaction would later write a commit marker to this partition. Consumers with read_committed would wait for the
-    marker forever.
+    If the broker accepted these records, no transaction would later write a marker to the partition. Consumers with
+    read_committed would wait for the marker forever.
     """
     producer = Producer(ask)
     assert producer.write(version=version) == expected

@@ -74,7 +74,7 @@ delegation.token.secret.key=token-secret
 
 @pytest.fixture
 def settings(certificates: Certificates, tmp_path: Path) -> dict[str, str]:
-    """Write the text FILE to `server.properties`, with a new keystore and new public keys. Return its settings."""
+    """Create a keystore and public keys, and write FILE with their paths to a file. Return the settings in the file."""
     directory = certificates.broker.parent
     store = ["-in", str(certificates.broker), "-out", str(directory / "broker.p12"), "-passout", "pass:store-secret"]
     subprocess.run(["openssl", "pkcs12", "-export", *store], check=True, capture_output=True)

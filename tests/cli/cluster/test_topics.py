@@ -53,7 +53,7 @@ def test_a_topic_is_altered(run: Hmb, servers: str) -> None:
     assert typo == "hmb: a topic has no setting 'retention.mss'; did you mean retention.ms? (INVALID_CONFIG)\n"
     assert described() == ({"retention.ms": "5"}, 7)
     both = ("--delete-config", "flush.ms", "--config", "flush.ms=1")
-    assert "exclude each other for flush.ms" in run(*alter, *both, exit_code=2).stderr
+    assert "cannot be combined for flush.ms" in run(*alter, *both, exit_code=2).stderr
     assert "choose at least one of these options" in run(*alter, exit_code=2).stderr
     assert "7 is not an increase" in run(*alter, "--partitions", "7", exit_code=1).stderr
     assert "retention.ms=soon" in run(*alter, "--config", "retention.ms=soon", exit_code=1).stderr

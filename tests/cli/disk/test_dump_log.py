@@ -172,7 +172,7 @@ def test_a_segment_that_is_a_directory(run: Hmb, log: Path) -> None:
 def test_mistakes(run: Hmb, log: Path, tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     for arguments, code, message in (
-        (["dump-log", "--hex", "--tree", str(log)], 2, "exclude each other"),
+        (["dump-log", "--hex", "--tree", str(log)], 2, "cannot be combined"),
         (["dump-log", str(tmp_path / "none.log")], 3, "no such file"),
         (["dump-log", str(tmp_path / "nothing")], 3, "no log files"),
         (["dump-log"], 2, "name a file"),

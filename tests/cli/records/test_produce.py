@@ -206,8 +206,8 @@ def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: st
     ("options", "message"),
     [
         ([], "Missing argument 'TOPIC'"),
-        (["t", "-Z", "--json"], "--null and --json exclude each other; JSON has null"),
-        (["t", "-K", ":", "--property", "parse.key=true"], "--key-delimiter and --property exclude each other"),
+        (["t", "-Z", "--json"], "--null and --json cannot be combined; JSON has null"),
+        (["t", "-K", ":", "--property", "parse.key=true"], "--key-delimiter and --property cannot be combined"),
         (["t", "--rate", "fast"], "'fast' is not a rate"),
         (["t", "--rate", "0"], "'0' is not a rate"),
         (["t", "-H", "=x"], "'=x' is not of the form name=value"),

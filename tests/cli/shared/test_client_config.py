@@ -46,7 +46,7 @@ def test_texts_become_values(tmp_path: Path) -> None:
         ("request.timeout.ms", "inf", "must be a number from 0 to 2147483647"),
         ("request.timeout.ms", "0", "must be above 0"),
         ("batch.size", "1.5", "must be a whole number"),
-        ("batch.size", "-1", "must be a whole number, 0 or greater"),
+        ("batch.size", "-1", "must be a whole number, 0 or more"),
         ("enable.idempotence", "yes", "must be true or false"),
         ("acks", "most", "must be a whole number"),
         ("security.protocol", "TLS", "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
@@ -91,6 +91,6 @@ def test_the_brokers_of_b_win_over_those_of_a_file(run: Hmb, tmp_path: Path, com
     setting = ("-X", "bootstrap.servers=127.0.0.1:3")
     assert "nobody listens on 127.0.0.1:3;" in run(command, "t", *where, *options, *setting, exit_code=4).stderr
     result = run(command, "t", *options, *setting, "-b", "127.0.0.1:2", exit_code=2)
-    assert "-b 127.0.0.1:2 and -X bootstrap.servers=127.0.0.1:3 exclude each other" in result.stderr
+    assert "-b 127.0.0.1:2 and -X bootstrap.servers=127.0.0.1:3 cannot be combined" in result.stderr
     same = ("-X", "bootstrap.servers=127.0.0.1:2", "-b", "127.0.0.1:2")
     run(command, "t", *options, *same, exit_code=4)

@@ -105,8 +105,8 @@ changes = st.lists(
 def test_the_broker_always_fetches_what_the_consumer_wants(steps: list[tuple[int, str, str]]) -> None:
     """The broker's fetch session always contains exactly the partitions and offsets that the consumer wants.
 
-    The test connects the consumer's fetch session with the fetch session of HMB's broker. Some requests and some
-    responses are lost.
+    The test connects the consumer's fetch session with the fetch session of HMB's broker. Some requests and
+    responses are lost, and the broker sometimes forgets its sessions.
     """
     broker, session, now = sessions(), FetchSessionHandler(), wanted(LEAST_PARTITIONS + 1)
     for number, action, fate in steps:

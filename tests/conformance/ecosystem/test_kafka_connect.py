@@ -97,7 +97,7 @@ class Worker(Service):
 
 
 def append(path: Path, first: int) -> None:
-    """Append LINES numbered lines to a file. The number `first` is the number in the first new line."""
+    """Append LINES lines with consecutive numbers to a file. The first number is `first`."""
     with path.open("a") as file:
         file.writelines(f"line {number}\n" for number in range(first, first + LINES))
 

@@ -59,7 +59,7 @@ class NumberProducer:
             self.acked[int(message.value() or b"-1")] = offset
 
     def send_until_acked(self, more: int) -> None:
-        """Send new numbers until the broker has acknowledged a given count of them (`more`).
+        """Send new numbers until the broker has acknowledged at least `more` of them.
 
         When this method returns, some requests may still be in flight.
         """

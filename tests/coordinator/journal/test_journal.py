@@ -1,4 +1,4 @@
-"""Tests of a coordinator's journal: it writes records in order, several in one batch, and loads them at the start."""
+"""Tests of a coordinator's journal: it writes and syncs records together, in order, and loads them at the start."""
 
 from __future__ import annotations
 

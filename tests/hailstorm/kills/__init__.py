@@ -2,8 +2,8 @@
 
     python -m tests.hailstorm.kills --runs 200
 
-Each run has a seed. The seed decides whether the processors are threads or processes. It also chooses the records,
-which processors and brokers are killed, and the times of the kills.
+Each run has a seed. The seed decides whether each processor is a thread or a process of its own. It also chooses the
+records, what is killed, and the times of the kills.
 
 At the end of a run, the states must equal the result of a batch job. The transactional sink must hold each output
 exactly once. The idempotent sink must hold each output under one identity.

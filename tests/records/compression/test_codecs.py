@@ -173,7 +173,7 @@ except KafkaError as error:
 def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
     """`decompress` refuses data with a decompressed size of 300 MB, because the limit is 16 MB.
 
-    The call of `decompress` uses less than 28 MB of memory.
+    The call of `decompress` uses less than 28 MB of memory: the limit, one window of the codec, and some reserve.
     """
     command = [sys.executable, "-c", BOMB, codec.name]
     run = subprocess.run(command, input=bomb(codec, 300), capture_output=True, check=True)

@@ -32,7 +32,7 @@ records = st.lists(
 def readable_decoder(batch: Batch) -> list[ConsumerRecord] | str:
     """Decode a batch with its method `records`, and return the records or the text of the error.
 
-    The code of this method is easier to read than the code of the fast decoder, but slower.
+    This method is easier to read than the fast decoder, but slower.
     """
     try:
         return [
@@ -107,7 +107,7 @@ def test_a_length_of_three_bytes_is_not_read_as_two_bytes() -> None:
 
 
 def test_an_offset_delta_of_four_bytes_is_not_read_as_three_bytes() -> None:
-    """A record without a number of headers is found, even if its bytes also fit an offset delta of three bytes.
+    """A damaged record without a number of headers is found, even if its bytes fit an offset delta of three bytes.
 
     A decoder that reads only three bytes of the offset delta takes the fourth byte, 1, for the length of the key.
     """

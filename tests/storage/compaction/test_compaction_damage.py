@@ -59,8 +59,7 @@ def readable_records(log: Log) -> list[Record]:
 def test_a_header_key_that_is_not_utf_8_does_not_stop_compaction(log: Log) -> None:
     """The cleaner can compact a tombstone whose header key is not valid UTF-8.
 
-    Before a bug was fixed, the cleaner decoded the headers of a tombstone. It failed if a header key was not valid
-    UTF-8.
+    Before a bug was fixed, the cleaner decoded the headers of each tombstone, and therefore failed.
     """
     record = b"\0" + b"\0" + b"\0" + b"\x02k" + b"\x01" + b"\x02" + b"\x02\xff" + b"\x01"
     log.append(batch_around(bytes([2 * len(record)]) + record, 1))

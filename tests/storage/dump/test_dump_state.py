@@ -58,7 +58,8 @@ def test_properties_keep_their_comments(tmp_path: Path) -> None:
     path.write_text("#\n#Sat Nov 21\nnode.id=1\nversion=1\ncluster.id=a=b\n")
     assert lines(path) == ["#", "#Sat Nov 21", "node.id: 1", "version: 1", "cluster.id: a=b"]
     assert not any(entry.is_damage for entry in dump([path], DumpOptions()))
-    # A broker that uses ZooKeeper writes version 0 of this file. Version 0 contains `broker.id` instead of `node.id`.
+    # A broker that uses ZooKeeper writes version 0 of this file. Version 0 contains `broker.id` instead of `node.id`,
+    # and `cluster.id` may be missing.
     assert damages(tmp_path, "meta.properties", b"version=0\nbroker.id=0\n") == []
 
 

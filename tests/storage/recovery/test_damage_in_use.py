@@ -162,10 +162,10 @@ def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     assert [reads.is_due(6_000) for _ in range(15)].count(True) == 3
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
-    # `reads` counts the reads of 64 offsets only, and has deleted the counts of the offsets 5000 and 6000. So the next
-    # read at each of them is the first one again. With the old count, the read at 6000 would be the 16th, which is due.
-    assert not reads.is_due(5_000)
+    # `reads` counts the reads at OFFSETS_KEPT offsets only, so it has deleted the count of offset 6000. With the old
+    # count, the next read would be the 16th, which is due.
     assert not reads.is_due(6_000)
+    assert not reads.is_due(5_000)
 
 
 # -- damage to indexes

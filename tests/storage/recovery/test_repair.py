@@ -202,7 +202,7 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
     filled(open_log, 1)
     far, log = 2**40, open_log(clean=False, recovery_point=2**40)
     assert (offsets(log), log.log_end_offset) == ([0, 1], far)
-    assert steps(log) == [0, 2, 2**31 - 1]  # The fetch at offset 2 returns an empty batch of offsets 2 to 2**31 - 2.
+    assert steps(log) == [0, 2, 2**31 - 1]  # The fetches at 2 and 2**31 - 1 return empty batches of two segments.
     assert log.append(batch(1)).base_offset == far
     log = open_log(clean=False, recovery_point=far)
     assert (offsets(log), log.log_end_offset) == ([0, 1, far], far + 1)

@@ -168,7 +168,7 @@ def test_a_directory_that_cannot_be_written_is_refused(
     directory = tmp_path / "data"
     if taken == "a file":
         directory.write_text("")
-    else:  # The user root ignores file permissions, so the test makes `os.open` fail.
+    else:  # File permissions do not stop the user root, so the test makes `os.open` fail.
 
         def refuse(path: Path, flags: int, mode: int = 0) -> int:
             raise PermissionError(30, "Read-only file system", str(path))

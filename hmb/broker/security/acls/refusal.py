@@ -70,8 +70,8 @@ REFUSED_PARTITION_ERRORS = frozenset(
 # items, for example of the topics. It sets the error code of the whole response only for the errors in
 # WHOLE_RESPONSE_ERRORS.
 WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)
-# This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects @cache for a function whose
-# argument is a subclass of `Struct`.
+# This dict replaces @cache for the same reason as the dicts in identities.py: mypy rejects each call of a function with
+# @cache whose argument has the type `type[Struct]`.
 _ERROR_ARRAYS: dict[tuple[type[Struct], int], Mapping[str, type[Struct]]] = {}  # the results of `_error_arrays`
 
 

@@ -73,9 +73,7 @@ class TransactionManager(AtLeastOnce):
         self._partitions: set[TopicPartition] = set()
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
-        # While `send_offsets` waits for a consumer group's coordinator, this field contains the connection to this
-        # coordinator. At all other times, the field is None.
-        self._group_coordinator: CoordinatorConnection | None = None
+        self._group_coordinator: CoordinatorConnection | None = None  # None, except during `send_offsets`
         self._is_closed = False
 
     def producer_id_and_epoch(self, connection: Connection) -> ProducerIdAndEpoch | None:

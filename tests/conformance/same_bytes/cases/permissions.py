@@ -246,7 +246,8 @@ def share_offsets_cases() -> Iterator[Case]:
 def regex_case() -> Case:
     """Return a case in which a member subscribes to the regular expression `open|secret`.
 
-    The member may read the topic `open`, but may not know that the topic `secret` exists.
+    The member has permissions only on resources whose names begin with `open`. So it must not get partitions of the
+    topic `secret`.
     """
     values = {"subscribed_topic_names": None, "subscribed_topic_regex": "open|secret"}
     join = consumer_join(group_id=GROUP_ID, **values)
