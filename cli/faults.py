@@ -1,4 +1,4 @@
-"""`hmb faults`: add and remove faults in a broker, or print the requests that the broker has received.
+"""`hmb faults`: test a client with failures that a broker simulates, and print the client's requests.
 
 The broker must run with the option `--faults` or `--embedded`.
 """

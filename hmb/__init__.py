@@ -78,8 +78,8 @@ The Produce tour consists of the functions that handle a Produce request, in the
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-For each connection, `Server` starts a thread (`broker/network/server.py`). The thread runs
-`AcceptedConnection._serve`, step 1 of the Produce tour (the list above).
+In step 1 of the Produce tour, `AcceptedConnection._serve` runs in a thread. `Server` starts one thread for each
+connection (`broker/network/server.py`).
 
 In step 3 of the Produce tour, `Dispatcher.begin` first checks the client's login
 (`broker/security/login.py`). It then decodes the request, calls the handler, and encodes the response.

@@ -1,9 +1,9 @@
 """Measures the memory that a broker uses, and the memory that HMB's producer uses.
 
-These commands are examples:
-    hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB
-    hmb bench memory --gigabytes 1               # a quick look
-    hmb bench memory --of producer               # HMB's producer while it sends 10 GB
+These commands measure the memory of the following programs:
+    hmb bench memory                 # HMB and Kafka 4.3.0, before and after they receive 10 GB of records
+    hmb bench memory --gigabytes 1   # the same two brokers, before and after 1 GB
+    hmb bench memory --of producer   # HMB's producer, while it sends 10 GB of records
 
 The benchmark measures the memory of a broker as follows. HMB's producer sends one gigabyte of records of 1,000 B to a
 new topic. HMB's consumer reads the records, and the benchmark deletes the topic. For each further gigabyte, the

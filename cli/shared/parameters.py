@@ -1,8 +1,8 @@
 r"""Types of arguments and options: functions that convert the text of a command line to a value.
 
-An option has a type, which is a function in this module. click calls the function with the text from the command line.
-The function returns the value that the command receives. If the text is wrong, the function raises
-`click.BadParameter`, whose message contains an example of a correct value:
+An option can have a function of this module as its type. The library `click` calls this function with the text from the
+command line. The function returns the value for the command. If the text is wrong, the function raises
+`click.BadParameter`:
     topic_name("a/b")              BadParameter: 'a/b' is not a topic name ...
     partition_numbers("0,2,4-7")   (0, 2, 4, 5, 6, 7)
     delimiter(r"\t")               b"\t"

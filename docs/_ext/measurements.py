@@ -17,7 +17,8 @@ The argument of the directives `measured` and `measured-plot` is the name of a f
 benchmark, for example `growth`. For `growth`, the directive shows the newest result file of this benchmark. If the
 benchmark has no result file yet, the page states this.
 
-Below the tables or charts, a caption names the result file, the command, the commit and the machine.
+The directives `measured` and `measured-plot` add a caption with the result file, the benchmark command, the commit of
+HMB, and the machine.
 
 `thesis-figures` shows the results in the bachelor thesis on which HMB is based. The file bench/thesis/cells.py contains
 these results.

@@ -36,7 +36,8 @@ CLEARANCE = 9  # pixels between the middle of a number and a line
 # hide an arrow that ends there.
 BEGIN_RIGHT, END_RIGHT = 6, -6
 BEGIN_LEFT, END_LEFT = 12, 3
-# An arrow from a box to itself begins 14 pixels above the middle of the box's left side, and ends 4 pixels above it.
+# An arrow from a box to itself leaves the box's left side 14 pixels above the middle, and returns 4 pixels above the
+# middle.
 BEGIN_LOOP, END_LOOP = -14, -4
 
 
@@ -98,9 +99,9 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
 def label_of(state: Any) -> str:
     """Return the text for the box that shows `state` in a drawing, for example "PrepareCommit".
 
-    The text is the attribute `label` of the state. If the state has no label, the text is its value. A text of more
-    than two words does not fit into the box. The function then returns the Python name in words: "Client first" for
-    a state with the name `CLIENT_FIRST`.
+    The text is the attribute `label` of the state, or the state's value if the state has no label. If this text has
+    more than two words, it does not fit into the box. In this case, the function returns the state's name: for the
+    name `CLIENT_FIRST`, it returns "Client first".
     """
     label = str(getattr(state, "label", state.value))
     return state.name.replace("_", " ").capitalize() if len(label.split()) > MAX_WORDS else label

@@ -26,9 +26,9 @@ opens a new socket. If the client cannot connect, it does not try again for up t
 fails immediately (see the module `reconnecting`). The parameter `timeout` limits the time until the response is
 complete, even if its bytes arrive one by one.
 
-A broker may close an idle connection. Before each request, the client therefore checks whether the broker has closed
-the socket, and opens a new socket if necessary. Only one thread may use a connection, but any thread may call
-`interrupt`.
+A broker may close an idle connection. Before each request, the client therefore checks whether the broker has
+closed the socket, and opens a new socket if necessary. Only one thread at a time may use a connection, but any
+thread may call `interrupt` at any time.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class Cluster:
             return response
 
     def forget(self, name: str) -> None:
-        """Mark the metadata of a topic as outdated. Before its next use, this `Cluster` requests the metadata again."""
+        """Mark the metadata of a topic as outdated. The methods `topic` and `leader` then request it again."""
         self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:

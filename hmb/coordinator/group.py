@@ -6,9 +6,9 @@ disk. Each step changes the group, and adds results to three lists: `responses` 
 for records, and `event_texts` for descriptions of what happened. The caller (group_runner.py) then sends the
 responses, stores the records in the journal, and adds the descriptions to the broker's list of events.
 
-A group does not read the system's clock. Its caller provides two kinds of time. For deadlines, each step
-receives the time of a clock that never jumps. For timestamps in records, the group calls a function that
-returns the time since 1970.
+A group does not read the system's clock. Its caller provides two kinds of time. For deadlines, the methods of
+the group receive the time of a clock that never goes back. For timestamps in records, the group calls a
+function that returns the time since 1970.
 
 A test can therefore choose all times that a group uses. Only the ids that a group creates for new members are random.
 

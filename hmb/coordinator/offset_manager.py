@@ -139,11 +139,11 @@ class OffsetManager:
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets that a group has committed for deleted topics.
 
-        `ids` maps the names of these topics to their ids. A new topic can have the same name, so the method deletes an
-        offset only if its topic id is the deleted topic's id, or if the offset has no topic id.
+        `ids` maps the name of each deleted topic to its id. A new topic may have the name of a deleted topic. So the
+        method deletes only offsets that contain the id of a deleted topic, or no topic id.
 
-        If the journal cannot be written, the method logs a warning, and the offsets stay. An offset with a topic id is
-        then harmless, because this id shows that the offset does not belong to the new topic.
+        If the journal cannot be written, the method logs a warning, and the offsets stay. An offset that contains the
+        id of a deleted topic is then harmless: this id shows that the offset does not belong to a new topic.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:

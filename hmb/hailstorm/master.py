@@ -105,19 +105,24 @@ class Report:
     A *spout* is a processor that reads a partition. The *clock* of a snapshot contains one offset for each
     partition: the snapshot covers the records below these offsets.
 
+    All processors use these fields:
+
     epoch        the epoch (the start of the topology) in which the processor takes part, or 0
-    seen         the number of the newest master state (decision of the negotiator) that the processor has read
+    seen         the number of the negotiator's newest decision that the processor has read
     address      (host, port) to which other processes send tuples, or None if all processors run in one process
     saved        in the phase INITIALIZE: the clocks of the processor's intact snapshots
-    start        for a spout in the phase INITIALIZE: the offset where the spout begins if no snapshot exists
     is_ready     whether the processor has restored its snapshot (if one exists) and can process tuples
-    position     for a paused spout: the next offset to read; otherwise None
-    is_at_end    for a spout that reads a bounded topic: whether it has read the whole partition
-    split        the clock of the newest snapshot that the processor has begun, or None
+    split        the clock of the newest snapshot that the processor has begun (a bolt splits its state), or None
     stored       the clock of the newest snapshot that the processor has saved or restored in this epoch, or None
     not_saved    (clock, reason) of a snapshot that the processor could not save, or None
     failure      the reason why the processor cannot continue, even after a restart, or None
     figures      counts and sizes that the user sees
+
+    Only spouts use these fields:
+
+    start        in the phase INITIALIZE: the offset where the spout begins if no snapshot exists
+    position     the next offset that a paused spout will read, or None if the spout is not paused
+    is_at_end    whether the spout has read its whole partition of a bounded topic
     """
 
     epoch: int = 0

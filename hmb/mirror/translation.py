@@ -103,7 +103,7 @@ class Translation:
 
     @property
     def target_end(self) -> int:
-        """The target offset after the last copied record."""
+        """The offset of the last copied record at the target, plus 1."""
         last = self._runs[-1]
         return last.target + last.length
 

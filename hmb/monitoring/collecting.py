@@ -323,8 +323,8 @@ def _timestamp_from(log: Log, offset: int) -> int | None:
 
     Return None if no such batch exists, or if it cannot be read.
 
-    The function does not call `Log.read`, because `Log.read` counts the reads at each offset. Repeated reads of one
-    offset can be a sign of damage (storage/recovery/read_checks.py).
+    `Log.read` counts repeated reads of an offset as a possible sign of damage (storage/recovery/read_checks.py).
+    The reads of this function must not count, so the function does not call `Log.read`.
     """
     offset = max(offset, log.log_start_offset)
     try:

@@ -1,4 +1,4 @@
-"""The allowance: limits the memory that the values of a decoded message take.
+"""Limits the memory for the decoded values of a message.
 
 A decoded message takes more memory than its encoded bytes. For example, an array item can be encoded in one
 byte, but its decoded object takes several hundred bytes. Then the broker creates another object, which

@@ -156,7 +156,10 @@ def check_pem_type(setting: str, type: str) -> None:
 
 
 def _store_file(store: str, location: str, type: str) -> tuple[Path, str]:
-    """Return the path of a store's file and its format: PEM, PKCS12 or JKS. Raises TlsSettingError."""
+    """Return the path and the format of a store's file. The format is PEM, PKCS12 or JKS.
+
+    Raises TlsSettingError if the file is unreadable, or if the setting `type` is wrong.
+    """
     path, setting = Path(location), f"{store}.location"
     try:
         start = path.read_bytes()[:4]

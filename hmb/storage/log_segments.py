@@ -39,8 +39,8 @@ class LogSegments:
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
-        # The removed segments whose files still exist. Each pair contains the planned time (ms) of the deletion of the
-        # files, and the segment.
+        # Each pair contains a removed segment whose files still exist. The number is the time (ms) at which the log
+        # plans to delete these files.
         self._removed: deque[tuple[int, Segment]] = deque()
         self._manifest = manifest
         self._partition = partition  # the partition's name in the manifest

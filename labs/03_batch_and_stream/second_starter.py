@@ -18,9 +18,9 @@ class Sessions:
         return []
 
     def close(self, watermark):
-        """Remove and return all sessions that no later click can change.
+        """Remove and return the sessions that cannot get another click.
 
-        The time of a later click is at least `watermark`. The result is a sorted list of tuples (first time, last time,
-        number of clicks, user).
+        After this call, the time of each new click is at least `watermark`. The result is a sorted list of tuples
+        (first time, last time, number of clicks, user).
         """
         return []

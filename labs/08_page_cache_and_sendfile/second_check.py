@@ -34,7 +34,7 @@ class Pair:
         self.arrived = b""
 
     def read(self, count):
-        """Let the receiver read up to `count` bytes. Return how many bytes it has read."""
+        """Let the receiver read up to `count` bytes, and return how many bytes this call has read."""
         try:
             chunk = self.there.recv(count)
         except BlockingIOError:
@@ -133,7 +133,7 @@ def test_complete_responses(answer, data):
 
 
 def test_no_copy(answer, data, monkeypatch):
-    """If a part is a range of a file, `write` sends it without reading it into the memory of the program."""
+    """When `write` sends a range of a file, it reads no bytes of the file into the program's memory."""
 
     def refuse(*arguments):
         raise AssertionError("the method `write` reads the file into memory; call os.sendfile instead")

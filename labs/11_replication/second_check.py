@@ -65,9 +65,9 @@ def logs(rng):
     yield [0, 0, 1, 2, 3], [0, 0, 4]
     yield [], [0]
     for _ in range(300):
-        # Both logs begin with the records of `common`. The records of each later epoch are in only one of the logs. For
-        # each of these epochs, `is_mine` contains a random value: True if its records are in `mine`, and False if they
-        # are in `theirs`.
+        # Both logs begin with the epochs in `common`, and continue with newer epochs. The records of a newer epoch are
+        # in only one of the logs. For each newer epoch, `is_mine` contains True if this log is `mine`, and False if it
+        # is `theirs`.
         common = random_epochs(rng, rng.randrange(8), 3)
         last = common[-1] if common else 0
         is_mine = [rng.random() < 0.5 for _ in range(5)]

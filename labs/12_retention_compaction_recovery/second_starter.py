@@ -23,8 +23,8 @@ def dirtiest(logs, min_ratio):
 def clean(records, checkpoint, map_size):
     """Return the records that one round of cleaning keeps, and the checkpoint for the next round.
 
-    The round reads from offset `checkpoint` on, and stores the last offset of up to `map_size` keys in a map. It
-    removes a record if the map has a greater offset for the record's key.
+    Beginning at offset `checkpoint`, store the last offset of each key in a map with room for `map_size` keys. Then
+    remove each record whose offset is smaller than the offset of its key in the map.
     """
     latest = {key: offset for offset, key, _ in records}
     return [record for record in records if latest[record[1]] == record[0]], len(records)

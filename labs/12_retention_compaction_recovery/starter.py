@@ -5,10 +5,10 @@ Complete `answer.py`, and check it with `hmb lab check 12`.
 
 
 def expired(segments, now, retention):
-    """Return how many segments retention deletes.
+    """Return the number of old segments to delete.
 
-    Begin with the oldest segment, and stop at the first segment whose newest timestamp is `now - retention`
-    or later. Never count the last segment, because the broker still writes to it.
+    Begin with the oldest segment, and stop at the first segment whose newest timestamp is at least
+    `now - retention`. Never count the last segment, because the broker still writes to it.
     """
     return 0
 

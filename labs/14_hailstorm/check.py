@@ -106,11 +106,11 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """A snapshot contains exactly the tuples at offsets below its clock.
+    """`end_snapshot` returns the word counts of exactly the tuples that belong to the snapshot.
 
-    The clock is a list with one offset for each partition. With the clock `[5, 2]`, the snapshot contains the
-    offsets 0 to 4 of partition 0, and the offsets 0 and 1 of partition 1. A tuple of partition 0 can arrive
-    between two tuples of partition 1.
+    The argument `clock` of `begin_snapshot` contains an offset for each partition. With `[5, 2]`, the snapshot
+    consists of the tuples at offsets 0 to 4 of partition 0, and at offsets 0 and 1 of partition 1. Other tuples can
+    arrive between these tuples.
     """
     for number in range(200):
         words = streams(rng, number)

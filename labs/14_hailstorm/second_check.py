@@ -55,8 +55,8 @@ def test_an_empty_window(answer):
 def test_windows(answer, rng):
     """`result` merges only the last `size` values, and ignores all older values.
 
-    For example, `merge` returns the greater of two numbers, and `size` is 3. After the values 9, 1, 2 and 3,
-    the result is 3.
+    Suppose that `size` is 3, and that `merge` is Python's function `max`. After the values 9, 1, 2 and 3, `result`
+    returns 3.
     """
     compare(answer, "sum", [1, 2, 3], 5)
     compare(answer, "max", [9, 1, 2, 3, 0, 1], 3)

@@ -23,4 +23,7 @@ def read_output(folder):
 
 
 def run(folder, source, transform, max_records):
-    """Process all records of the source, batch by batch. Write one row for each record: `transform(record)`."""
+    """Process all records of `source`, in batches of at most `max_records` records.
+
+    For each record, write one row to the output: the result of `transform(record)`.
+    """

@@ -158,7 +158,8 @@ def commit() -> Drawing:
         events.clear()
         log = broker.context.topics.log_of(TopicPartition("__consumer_offsets", 0))
         threads = []
-        # The append of eve's commit must wait for this lock. The commits of ada and bob must wait for eve's append.
+        # This lock keeps the broker from writing eve's commit. The commits of ada and bob therefore wait together in
+        # the queue.
         with log.lock:
             for count, consumer in enumerate(members.values(), 1):
                 threads.append(threading.Thread(target=consumer.commit, args=({ORDERS: 40 + count},)))

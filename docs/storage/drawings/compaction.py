@@ -25,10 +25,9 @@ from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-# The records of a log with five segments, as pairs (key, value). Each list of pairs becomes one segment. The log is
-# compacted twice. The first compaction covers segments 1 and 2, which are the lists in EARLIER. The drawing shows the
-# second compaction, which covers segments 1 to 4. A compaction never changes the last segment of a log, so segment 5
-# stays as it is.
+# Each list contains the records of one segment, as pairs (key, value). EARLIER contains segments 1 and 2 of a log, and
+# LATER contains segments 3 to 5. The log is compacted twice: first segments 1 and 2, and later segments 1 to 4. The
+# drawing shows the second compaction. Segment 5 is the last segment, which compaction never changes.
 EARLIER = ([("a", "1"), ("f", "1"), ("c", "1")], [("a", "2"), ("d", "1"), ("b", "2")])
 LATER = ([("c", "2"), ("a", "3"), ("e", "1")], [("d", None), ("b", "3"), ("e", "2")], [("a", "4")])
 MEMORY = 1_000_000
@@ -56,7 +55,7 @@ def write(log: Log, segments: tuple[list[tuple[str, str | None]], ...]) -> None:
 def round_of_cleaner() -> Drawing:
     """Draw a log before and after a compaction: its clean part, its dirty part and its active segment."""
     with small_log(CONFIG) as log:
-        # LATER[0] becomes the last segment of the log, so the first compaction does not change this segment.
+        # Compaction never changes the last segment of a log, so the first compaction skips LATER[0].
         write(log, (*EARLIER, LATER[0]))
         first_dirty = compact(log, 0)
         write(log, LATER[1:])

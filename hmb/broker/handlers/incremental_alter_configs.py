@@ -4,16 +4,17 @@ Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Permissions: ALTER_CONFIGS on the topic or group; on the cluster for brokers.
 Behavior: the request contains changes of settings:
     - *Operations.* SET sets a value. DELETE resets a setting to its default. APPEND adds items to a list, and
-      SUBTRACT removes items. The broker stores each item of a list only once. If a setting is not a list,
-      APPEND and SUBTRACT get INVALID_CONFIG. For the level of a logger, they get INVALID_REQUEST.
-    - *All or none.* A resource is, for example, one topic. Each resource has its own error code. If one change
-      of a resource is invalid, the broker makes no change of this resource. When the broker sends the response,
-      the new settings are in use. They are also on disk, except for the levels of loggers.
+      SUBTRACT removes items. The broker stores each item of a list only once.
+    - *Operations for lists.* If a setting is not a list, APPEND and SUBTRACT get INVALID_CONFIG. For the level
+      of a logger, APPEND and SUBTRACT get INVALID_REQUEST.
+    - *All or none.* Each resource, for example a topic, has its own error code. If one change of a resource is
+      invalid, the broker makes no change of this resource. When the broker sends the response, the new settings
+      are in use. They are also on disk, except for the levels of loggers.
     - *Invalid values.* An invalid value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a
       broker. A null value gets INVALID_REQUEST for every resource, except in a DELETE.
-    - *Invalid requests.* The error is INVALID_REQUEST if the request contains a resource twice, a setting of
-      one resource twice, or an unknown operation. The error is the same for a broker's setting that cannot be
-      changed while the broker runs.
+    - *Invalid requests.* A resource gets INVALID_REQUEST if the request contains the resource twice, one of its
+      settings twice, or an unknown operation.
+    - *Fixed settings.* A broker's setting gets INVALID_REQUEST if it cannot change while the broker runs.
 Version notes: none. The versions differ only in their encoding.
 Left out: nothing. HMB supports the whole API.
 """

@@ -46,7 +46,7 @@ from hmb.protocol.primitives import Part
 
 # If the newest response in a queue must wait for the disk, the broker sends at most 64 responses together.
 MAX_DEFERRED = 64
-# If the newest response in a queue is ready to be sent, the broker immediately sends a queue of 4 or more responses.
+# A response is ready if it does not have to wait for the disk. The broker sends at most 4 ready responses together.
 MAX_READY = 4
 
 

@@ -89,10 +89,9 @@ class RequestMemory:
             self._changed.notify_all()
 
     def take(self, account: Account, size: int) -> None:
-        """Take `size` bytes for `account`.
+        """Take `size` bytes from the memory budget for the request of `account`.
 
-        If the budget has too few free bytes, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT
-        seconds.
+        If too few bytes are free, wait. Raises CloseConnection if the wait takes more than MEMORY_TIMEOUT seconds.
         """
         with self._changed:
             if not self._fits(account, size):
@@ -173,7 +172,7 @@ class Account:
     def take_values(self, size: int) -> None:
         """Take `size` bytes from the memory budget for decoded values of the request.
 
-        The first FREE_VALUES bytes of a request's values do not count. If the budget has too few free bytes, wait.
+        If too few bytes are free, wait. Until all values together take more than FREE_VALUES bytes, take nothing.
 
         Raises ProtocolError if all values of the request together take more than MAX_VALUES bytes. Raises
         CloseConnection if the wait takes too long or the broker stops.

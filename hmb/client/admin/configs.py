@@ -170,13 +170,17 @@ def alter_configs(
     subtract: Mapping[str, str] | None = None,
     validate_only: bool = False,
 ) -> None:
-    """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
+    """Change settings of a topic, a broker or a group. The broker applies all changes or none.
 
-    Raises KafkaError if the broker refuses a change. A broker reports no error if a client deletes a setting that
-    does not exist. So without a check, a user would not notice a misspelled name. The method therefore first checks
-    names, and raises KafkaError for an unknown name. For a topic or a group, it checks all names. For one broker,
-    it checks only the names of deleted settings. For other resources, such as all brokers together, it checks no
-    names. Needs Kafka 0.11.
+    A broker reports no error if a client deletes a setting with a misspelled name. The method therefore checks
+    names before it sends the changes:
+
+    - For a topic or a group, it checks all names.
+    - For one broker, it checks only the names of deleted settings, because a broker does not list all settings that
+      it accepts.
+    - For other resources, such as all brokers together, it checks no names.
+
+    Raises KafkaError for an unknown name, or if the broker refuses a change. The method needs Kafka 0.11.
     """
     changes = _changes(ConfigOperation.SET, set)
     deleted = list_of_names("settings to delete", delete, '["retention.ms"]')

@@ -116,17 +116,17 @@ class PartitionQueue:
 
 @dataclass(slots=True, eq=False)
 class ProducerBatch:
-    """A batch: records of one partition that the producer sends together.
+    """The records of one partition that the producer sends together, as one batch.
 
-    While threads can still add records, the accumulator's lock guards `records`. After that, only one thread changes
-    the batch, and needs no lock: the owner of `queue`.
+    While the batch accepts records, the accumulator's lock guards `records`. Later, only the owner of `queue`
+    changes the batch, and needs no lock. (The owner is the thread that handles the queue's batches.)
 
-    There is one exception: `Accumulator.abandon` can set `completed` to True in another thread. So each thread holds
-    the accumulator's lock when it sets `completed`.
+    The field `completed` is an exception: `Accumulator.abandon` can set it to True in another thread. So each
+    thread holds the accumulator's lock when it sets `completed`.
 
-    The owner of `queue` may read `completed` without the lock. If it reads False, another thread can set True a
-    moment later. So `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again before they
-    change the queue.
+    The owner of `queue` may read `completed` without the lock. After the owner has read False, another thread can
+    set `completed` to True. So `Accumulator.done` and `Accumulator.split` take the lock and read `completed` again
+    before they change the queue.
     """
 
     queue: PartitionQueue

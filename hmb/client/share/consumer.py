@@ -255,7 +255,7 @@ class ShareConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None:
-            # After an error, some records of the last poll may be unprocessed. So `close` must not accept them. In
-            # explicit mode, it only sends the acknowledgements that are already chosen.
+            # After an error, some records of the last poll may be unprocessed. In implicit mode, `close` would
+            # acknowledge these records as accepted. In explicit mode, `close` adds no acknowledgements.
             self._is_explicit = True
         self.close()

@@ -9,12 +9,12 @@ confirmed with a heartbeat that it no longer reads the partition.
 
 The module states.py declares the states of a member of a KIP-848 group, and the table of their transitions.
 
-For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target assignment of
-epoch 5, A owns {0, 1} and B owns {2}. In this table, UnreleasedPartitions, UnrevokedPartitions and Stable are states:
-    B sends a heartbeat    B enters epoch 5 and is UnreleasedPartitions; B owns nothing, because A still owns {2}
-    A sends a heartbeat    A stays in epoch 4 and is UnrevokedPartitions; the response contains {0, 1}
-    A sends owned={0, 1}   A enters epoch 5 and is Stable; partition 2 has no owner now
-    B sends a heartbeat    B is Stable; the response contains {2}
+For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target assignment
+of epoch 5, A owns {0, 1} and B owns {2}. The next lines show the heartbeats and the states of the members:
+    B sends a heartbeat    B enters epoch 5, and waits for partition 2 (state UnreleasedPartitions)
+    A sends a heartbeat    A stays in epoch 4; the response contains {0, 1} (state UnrevokedPartitions)
+    A sends owned={0, 1}   A gives up partition 2, and enters epoch 5 (state Stable)
+    B sends a heartbeat    B gets partition 2; the response contains {2} (state Stable)
 
 Each target assignment has a number, its epoch. A member enters the epoch of a target as soon as the member has
 given up all partitions that are not in this target. The epoch that a member entered last is its *member epoch*.

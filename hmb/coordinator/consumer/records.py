@@ -84,7 +84,7 @@ def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValu
 def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
     """Return a copy of the member with the epoch and the assignment from a record.
 
-    Raises ValueError if the record contains an unknown member state. A newer broker can have written such a record.
+    Raises ValueError if the record contains an unknown member state, for example a state of newer brokers.
     """
     return replace(
         member,

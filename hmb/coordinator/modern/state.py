@@ -170,8 +170,8 @@ class ModernState(ABC, Generic[MemberT, TargetT]):
     def all_tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of the group.
 
-        The first tombstones in the list delete old records that the group no longer needs. For example, a member has
-        left, but the journal has not yet written the tombstones of this member.
+        The list begins with the tombstones of outdated records. For example, a member has left the group, but the
+        journal still contains the records of this member.
         """
         of_members = [tombstone for member_id in self.members for tombstone in self._tombstones_of(member_id)]
         known = [*of_members, *self.tombstones()]

@@ -68,7 +68,7 @@ class NegotiatorThread(threading.Thread):
         self._changed.set()
 
     def kill(self) -> None:
-        """Ask this thread to end. Do not wait for its end. Another negotiator can then lead the topology."""
+        """Ask this thread to end, and return at once. Another negotiator can then control the topology."""
         self._is_killed = True
         self._changed.set()
 

@@ -11,7 +11,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteShareGroupStateRequest(Request, api_key=ApiKey.DELETE_SHARE_GROUP_STATE, versions="0", flexible="0+"):
-    """The share-partitions whose state is deleted."""
+    """The share-partitions whose state the share coordinator must delete."""
 
     class DeleteStateData(Struct):
         class PartitionData(Struct):

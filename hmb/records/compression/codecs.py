@@ -88,7 +88,7 @@ def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_L
 def decompress_writable(
     codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2
 ) -> memoryview:
-    """Return the decompressed data in memory that the caller may change. Raises the same errors as `decompress`."""
+    """Return a writable memoryview of the decompressed data. Raises the same errors as `decompress`."""
     return _decompressed(codec, memoryview(data), limit, magic).getbuffer()
 
 

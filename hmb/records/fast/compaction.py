@@ -29,9 +29,9 @@ from hmb.records.varint import read_varint
 # twice the length (zigzag encoding). For example, the byte 10 means a key of 5 bytes. _KEY_END[10] is 6: one byte for
 # the length, and 5 bytes for the key.
 #
-# If the first byte of a key's encoded length stands for a missing key, or for more than 63 bytes, _KEY_END maps this
-# byte to a very large number. With this number, `plain_keys` computes a position after the end of the record, and
-# returns None.
+# _KEY_END maps the first byte of a key's encoded length to the total size of this length and the key. If the key is
+# missing or has more than 63 bytes, this byte contains the bit 0x01 or 0x80. _KEY_END then contains a very large
+# number, and `plain_keys` returns None.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # greatest number of records in a plain batch; so an offset delta has at most two bytes
 # The lowest bit of a varint is the sign. An offset delta n is never negative, so its varint contains the number 2n. For

@@ -28,8 +28,8 @@ END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(1
 # the length is 100. Zigzag encoding doubles this number to 200, and 200 is encoded as the bytes 0xC8 and 0x01.
 # END_AFTER_TWO[0xC8] is 38, and 38 + 64 * 1 is 102: 2 bytes for the length, and 100 bytes after it.
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
-# For each possible second byte B of a length, the product 64 * B. If B has its highest bit set, the length has a third
-# byte, which the decoder does not read. For such a B, the table contains NEVER.
+# If a record's length has two bytes, A and B, the record has END_AFTER_TWO[A] + AFTER_SECOND[B] bytes. AFTER_SECOND[B]
+# is 64 * B if B is at most 127. If B is greater, the length has a third byte, and AFTER_SECOND[B] is NEVER.
 AFTER_SECOND = tuple(NEVER if byte & 0x80 else byte << 6 for byte in range(256))
 
 MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits

@@ -311,9 +311,10 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
 
 
 def _set_log_append_time(result: AssignedMessages, now: int) -> None:
-    """Write the broker's time (ms) into every message, but not into inner messages.
+    """Set the timestamp of each message in `result.data` to `now` (ms).
 
-    The timestamp of a wrapper (a compressed message set) is also the timestamp of all its inner messages.
+    A message can be a wrapper around compressed messages. They stay unchanged, because the wrapper's timestamp is
+    valid for them.
     """
     data, view = result.data, memoryview(result.data)
     position = 0

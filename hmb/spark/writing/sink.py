@@ -22,8 +22,8 @@ of the query matters:
 - Batch query: the rows of the finished tasks stay in the topic. If a user starts the query again, Spark does not
   know about the first attempt, and writes all rows again.
 
-To write the rows of a batch exactly once, even over several attempts, use a streaming query with
-`Trigger.AvailableNow`. It ends when it has processed all available records.
+A streaming query with `Trigger.AvailableNow` can replace a batch query: it ends when it has processed all
+available records. If it restarts with `exactlyOnce=true`, it writes no row twice.
 
 At its start, a batch query asks the broker for metadata. If no broker answers, the address is probably wrong,
 so the query fails immediately.
@@ -112,7 +112,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> BatchWriter:
     """Check the options and the columns of a batch query, and return its writer.
 
-    Raises OptionError and RowError. If no broker answers, raises ConnectionFailed.
+    Raises RowError for a wrong column, OptionError for a wrong option or save mode, and ConnectionFailed if no
+    broker answers.
     """
     if overwrite:
         raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")

@@ -269,9 +269,9 @@ class DurableFile(VirtualFile):
         """
         if self._failure is not None:
             raise self._failed()
-        # Call `open` before taking the lock `_syncing`. If too many files are open, `open` closes one of them, and may
-        # sync it first. In rare cases, `open` chooses the same file that this method syncs. If this thread already held
-        # `_syncing`, the sync in `open` would wait for the lock forever.
+        # Call `self.open` before taking the lock `_syncing`. If too many files are open, `self.open` may sync a file
+        # and close it. In rare cases, this is the file of `self`. To sync it, `self.open` must take `_syncing`. If the
+        # thread already held this lock, it would wait forever.
         file = self.open()
         with self._syncing:
             if self._failure is not None:

@@ -6,10 +6,10 @@ manifest (a list of all segments) shows whether another process has changed a fi
 After a kill or a power cut, the manifest does not contain the final size of the active segment. The broker
 therefore checks all batches of this segment (checking.py), and rebuilds the segment's indexes.
 
-The *recovery point* of a log is an offset. All records below this offset have been synced to disk. If Kafka has
-used the directory, the manifest is missing or out of date, and does not show which segments Kafka has changed.
-After a kill or a power cut, the broker then checks the last segment, and all segments that end after the
-recovery point.
+The *recovery point* of a log is an offset. All records below this offset have been synced to disk.
+
+If Kafka has used the directory and was killed, no valid manifest shows which segments have changed. So the
+broker checks the last segment, and all segments that end after the recovery point.
 
 The broker repairs damaged bytes if the original bytes were certainly on disk. Otherwise, the log ends before
 the damage. The next two items explain the two cases:

@@ -86,9 +86,9 @@ def _throttling(api: ApiKey, handlers: Mapping[ApiKey, Handler], quotas: ClientQ
         seconds = time.thread_time() - started
         wait = quotas.record(QuotaKey.REQUEST_PERCENTAGE, client, seconds * 100)
         if api in SIZES:
-            # The quota for Produce counts the bytes of records in the request. The quotas for Fetch and ShareFetch
-            # count the bytes of records in the response. A `Deferred` is a response that is not ready yet. Of these
-            # three APIs, only Produce can return a `Deferred`, and the quota for Produce does not need the response.
+            # A `Deferred` is a response that is not ready yet. Of the APIs in SIZES, only Produce can return a
+            # `Deferred`. For Produce, the function in SIZES measures the records in the request, so the response can be
+            # None. For Fetch and ShareFetch, it measures the records in the response.
             _, size = SIZES[api](request, None if isinstance(response, Deferred) else response)
             wait = max(wait, quotas.record(KEYS[api], client, size))
         context.client.mute(wait)

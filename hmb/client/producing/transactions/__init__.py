@@ -52,7 +52,7 @@ Limits: a producer never changes its transaction version. If an administrator ra
 cluster, a producer that already uses transaction version 1 continues with this version. All brokers support version 1.
 
 Read the modules of this folder in this order:
-1. `states`: the states of a producer, and the table of their changes.
+1. `states`: the states of a producer, and the table of the allowed transitions.
 2. `manager`: the methods of the producer, and their requests.
 3. `requests`: builds the requests of both transaction versions.
 
